@@ -1,6 +1,6 @@
-// Package cli is the commands of monopod. A new one is a file here and a line in App: help, completion
-// and the manual page follow. What commands ask of the agent is in client, what they print in print,
-// what the owner asks for in owner.
+// Package cli is the commands of monopod. A new one is a file here and a line in App: help,
+// completion and the manual page follow. The requests of commands to the agent are in client,
+// their output in print, the owner's commands in owner.
 package cli
 
 import (

@@ -19,7 +19,7 @@ import (
 	"monopod/manifests/defaults"
 )
 
-// AttachOptions says to which container Attach connects this process' streams.
+// AttachOptions is the container to whose streams Attach connects this process' streams.
 type AttachOptions struct {
 	client.Source
 	Endpoint  string // as for ExecOptions
@@ -28,13 +28,13 @@ type AttachOptions struct {
 	Container string
 	Input     bool // pass input on
 	Terminal  bool // be its terminal
-	Quiet     bool // say nothing but errors
+	Quiet     bool // print only errors
 
-	// prepare asks the runtime for the URL; nil: askAttach.
+	// prepare requests the URL from the runtime; nil: askAttach.
 	prepare func(ctx context.Context, endpoint string, request *rt.AttachRequest) (url string, err error)
 }
 
-// attachment is a container that can be attached to, as its manifest has it.
+// attachment is a container to attach to, as in its manifest.
 type attachment struct {
 	o        AttachOptions
 	target   *target
@@ -43,7 +43,7 @@ type attachment struct {
 	spec     *v1.Container
 }
 
-// Attach finds the container, and says what of the options it has not.
+// Attach finds the container, and notes which options it does not support.
 func Attach(ctx context.Context, o AttachOptions, notes io.Writer) (*attachment, error) {
 	t, err := findTarget(ctx, o.Source, o.Pod, o.Namespace, o.Container)
 	if err != nil {
@@ -64,7 +64,7 @@ func Attach(ctx context.Context, o AttachOptions, notes io.Writer) (*attachment,
 	return a, err
 }
 
-// specOf returns a container of a pod by its name, which it has.
+// specOf returns a container of a pod by its name, which exists.
 func specOf(p *v1.Pod, name string) *v1.Container {
 	all := slices.Concat(p.Spec.Containers, p.Spec.InitContainers)
 	k := slices.IndexFunc(all, func(c v1.Container) bool { return c.Name == name })
@@ -85,7 +85,7 @@ func (a *attachment) run(ctx context.Context, s stream.Streams) (int, error) {
 	return stream.Run(ctx, url, s)
 }
 
-// resumption says how to attach again; "" where nothing is to be said.
+// resumption returns how to attach again; "": nothing.
 func (a *attachment) resumption() string {
 	if a.o.Quiet || !a.o.Input || !a.spec.TTY || defaults.RestartPolicyOf(a.target.pod, a.spec) != v1.RestartPolicyAlways {
 		return ""
@@ -93,7 +93,7 @@ func (a *attachment) resumption() string {
 	return fmt.Sprintf("Session ended, resume using 'monopod attach %s -c %s -i -t' command when the pod is running", print.ShortName(a.target.pod), a.target.container)
 }
 
-// askAttach asks the runtime at the endpoint, or the one that is there.
+// askAttach requests the URL from the runtime at the endpoint, or at the one that exists.
 func askAttach(ctx context.Context, endpoint string, request *rt.AttachRequest) (url string, err error) {
 	err = withRuntime(ctx, endpoint, func(ctx context.Context, c *cri.Client) error {
 		url, err = c.Attach(ctx, request)

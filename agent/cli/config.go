@@ -15,7 +15,7 @@ import (
 	"monopod/manifests/decode"
 )
 
-// printConfig prints what can be set.
+// printConfig prints the possible settings.
 func printConfig(c *cli.Context) error {
 	if !c.Bool("defaults") || c.Args().Present() {
 		return command.UsageError("config what? `monopod config --defaults` prints all settings")
@@ -23,8 +23,8 @@ func printConfig(c *cli.Context) error {
 	return config.PrintDefaults(c.App.Writer)
 }
 
-// settings are those of the --config file, if there is one, under those of the
-// flags that are given. What has no effect is logged.
+// settings returns the settings of the --config file, if there is one, overridden by the given
+// flags. What has no effect is logged.
 func settings(c *cli.Context, log *slog.Logger) (config.Config, error) {
 	cfg, warnings, err := readSettings(c)
 	for _, w := range warnings {
@@ -42,14 +42,14 @@ func readSettings(c *cli.Context) (config.Config, []decode.Problem, error) {
 	})
 }
 
-// reread has the settings read again when the process is told SIGHUP, or the
-// file changes. The signal kills again once forget is called.
+// reread makes the agent read the settings again when the process receives SIGHUP, or the file
+// changes. The signal kills again once forget is called.
 func reread(c *cli.Context) (r *agent.Reread, forget func()) {
-	ask := make(chan os.Signal, 1)
-	signal.Notify(ask, syscall.SIGHUP)
-	r = &agent.Reread{Ask: ask, Read: func() (config.Config, []decode.Problem, error) { return readSettings(c) }}
+	hups := make(chan os.Signal, 1)
+	signal.Notify(hups, syscall.SIGHUP)
+	r = &agent.Reread{Ask: hups, Read: func() (config.Config, []decode.Problem, error) { return readSettings(c) }}
 	if c.IsSet("config") {
 		r.File = c.String("config")
 	}
-	return r, func() { signal.Stop(ask) }
+	return r, func() { signal.Stop(hups) }
 }

@@ -15,14 +15,14 @@ import (
 	"monopod/agent/stream"
 )
 
-// wants is what a command in a container gets of this process' own streams beside its outputs.
+// wants is what a command in a container needs of this process' own streams beside its outputs.
 type wants struct {
 	input  bool
 	tty    bool
-	redraw bool // the terminal looks as if it had just got another size, so that programs draw again
+	redraw bool // another size is sent first, so that programs draw again
 }
 
-// onConsole gives run this process' own streams, and makes an exit code of how it ended. The
+// onConsole runs run with this process' own streams, and returns its result as an exit code. The
 // terminal is as before then, also after a signal.
 func onConsole(c *cli.Context, w wants, run func(context.Context, stream.Streams) (int, error)) error {
 	signal.Ignore(syscall.SIGPIPE) // a closed output is an error, after which the terminal is restored
@@ -63,7 +63,7 @@ func onConsole(c *cli.Context, w wants, run func(context.Context, stream.Streams
 	return ended(code, err)
 }
 
-// ended makes an exit code of how a command in a container ended.
+// ended turns the result of a command in a container into an exit code.
 func ended(code int, err error) error {
 	var signaled *terminal.Interrupted
 	var start *stream.StartError

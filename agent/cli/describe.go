@@ -15,14 +15,14 @@ import (
 	"monopod/agent/print"
 )
 
-// DescribeOptions says which pods Describe prints and how.
+// DescribeOptions is which pods Describe prints and how.
 type DescribeOptions struct {
 	Options
 	Pods []string // as for FindPod; of Choice the namespace counts, too
 }
 
-// Describe prints all that is known of pods, in the manner of `kubectl describe
-// pod`; as json or yaml the v1 Pod, or a PodList of several.
+// Describe prints everything that is known of pods, in the style of `kubectl describe pod`; as
+// json or yaml the v1 Pod, or a PodList of several.
 func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
 	o.Now = cmp.Or(o.Now, time.Now())
 	k, err := o.open(ctx)

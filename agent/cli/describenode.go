@@ -19,8 +19,8 @@ import (
 	"monopod/agent/print"
 )
 
-// isNode reports whether the first name that was given is what kubectl calls nodes, and no
-// pod: "node", or "node/NAME".
+// isNode reports whether the first name is kubectl's word for nodes, and no pod: "node", or
+// "node/NAME".
 func isNode(names []string, pods []v1.Pod) bool {
 	if len(names) == 0 {
 		return false
@@ -44,7 +44,7 @@ func nodeMeant(names []string) (string, error) {
 	return name, nil
 }
 
-// describeNode prints all that is known of the node; as json or yaml the v1 Node.
+// describeNode prints everything that is known of the node; as json or yaml the v1 Node.
 func describeNode(ctx context.Context, w io.Writer, k *client.Known, o DescribeOptions) error {
 	name, err := nodeMeant(o.Pods)
 	if err != nil {
@@ -70,7 +70,7 @@ func describeNode(ctx context.Context, w io.Writer, k *client.Known, o DescribeO
 	return err
 }
 
-// node returns what the agent reports of the node, or reported last.
+// node returns the agent's report on the node, or its last one.
 func (o DescribeOptions) node(ctx context.Context, k *client.Known) (*v1.Node, error) {
 	var node v1.Node
 	if !k.Down() {
@@ -86,7 +86,7 @@ func (o DescribeOptions) node(ctx context.Context, k *client.Known) (*v1.Node, e
 	return &node, nil
 }
 
-// stats returns what the node uses; nil if that is not known, as of an agent that just starts.
+// stats returns the node's usage; nil if it is not known, as from an agent that just starts.
 func (o DescribeOptions) stats(ctx context.Context) *statsapi.NodeStats {
 	var sum statsapi.Summary
 	body, err := client.GetWithin(ctx, topTimeout, o.Socket, "/stats/summary")

@@ -72,7 +72,7 @@ manifest is refused, or it is not known what runs.`,
 	}
 }
 
-// diffOf says what the arguments would change of what the agent has.
+// diffOf returns what the arguments would change of what the agent has.
 func diffOf(c *cli.Context, o *Options) (*outlook.Report, error) {
 	args := c.Args().Slice()
 	folders := diff.Folders(args)
@@ -111,7 +111,7 @@ func diffOf(c *cli.Context, o *Options) (*outlook.Report, error) {
 	return r, nil
 }
 
-// isRefused says what is wrong with the manifests, and reports whether any of it is an error.
+// isRefused prints the problems of the manifests, and reports whether any is an error.
 func isRefused(w io.Writer, v *check.Result) (refused bool) {
 	for _, f := range v.Files {
 		for _, p := range f.Problems {
@@ -122,7 +122,7 @@ func isRefused(w io.Writer, v *check.Result) (refused bool) {
 	return refused
 }
 
-// outlookOf asks the agent, or where none runs what the last one left.
+// outlookOf gets the report from the agent, or if none runs from what the last one left.
 func outlookOf(c *cli.Context, o *Options, k *client.Known, cfg config.Config, asked *outlook.Asked) (*outlook.Report, error) {
 	if !k.Down() {
 		var r outlook.Report
@@ -134,7 +134,7 @@ func outlookOf(c *cli.Context, o *Options, k *client.Known, cfg config.Config, a
 		return update.LimitsOf(p.Pod, cfg.UpdateHealth, cfg.UpdateStable)
 	}
 	has, err := checkpoint.SavedObjects(o.Root)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else it never had any
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else the agent never had any
 		fmt.Fprintf(c.App.ErrWriter, "monopod: ConfigMaps and Secrets are not compared with those that the agent has: %v\n", err)
 	}
 	n.Objects, n.NoObjects = objects.NewSet(has), err != nil

@@ -60,7 +60,7 @@ Exit codes: 0; 1: there is an error; 2: wrong flags or settings.`,
 	}
 }
 
-// machine is this one, with the agent that runs there, if one does.
+// machine returns this machine, with the agent that runs on it, if any.
 func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 	cfg = besideAgent(ctx, cfg)
 	endpoints := cri.WellKnown()
@@ -88,8 +88,8 @@ func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 	return m, nil
 }
 
-// besideAgent returns the settings with those of the agent that runs there, in the place of what
-// neither flag nor file gave.
+// besideAgent returns the settings with those of the agent that runs there, for what neither flag
+// nor file gave.
 func besideAgent(ctx context.Context, cfg config.Config) config.Config {
 	var running struct {
 		Settings struct {

@@ -17,12 +17,12 @@ import (
 	"monopod/agent/print"
 )
 
-// EventsOptions says which events Events prints and how.
+// EventsOptions is which events Events prints and how.
 type EventsOptions struct {
 	Options
 	Pod   string        // as for FindPod; "": all events, or those of Choice's namespace
-	Watch bool          // go on with those that come
-	Since time.Duration // only those that were seen so lately; 0: all
+	Watch bool          // continue with new ones
+	Since time.Duration // only those seen within this time; 0: all
 	Types []string      // Normal or Warning; none: all
 }
 
@@ -56,13 +56,13 @@ func Events(ctx context.Context, w io.Writer, o EventsOptions) error {
 	return print.Events(w, o.notes(), all, none, o.Format)
 }
 
-// takes reports whether an event is of the types that are asked for, and late enough.
+// takes reports whether an event is of the requested types, and recent enough.
 func (o EventsOptions) takes(e *v1.Event, now time.Time) bool {
 	late := o.Since == 0 || !e.LastTimestamp.Time.Before(now.Add(-o.Since))
 	return late && (len(o.Types) == 0 || slices.Contains(o.Types, e.Type))
 }
 
-// setTypes takes the types as people write them: "warning", "Normal,Warning".
+// setTypes reads the types as people write them: "warning", "Normal,Warning".
 func (o *EventsOptions) setTypes(given []string) error {
 	for _, word := range strings.Split(strings.Join(given, ","), ",") {
 		switch strings.ToLower(word) {
@@ -78,8 +78,8 @@ func (o *EventsOptions) setTypes(given []string) error {
 	return nil
 }
 
-// watchEvents prints those events, then those that come until ctx ends. It
-// ends with an error when the agent does.
+// watchEvents prints those events, then new ones until ctx ends. It returns an error when the
+// agent ends.
 func watchEvents(ctx context.Context, w io.Writer, o EventsOptions, k *client.Known, pod string, past []v1.Event) error {
 	p := print.NewEventPrinter(w, o.Format)
 	if k.Down() {
@@ -105,7 +105,7 @@ func watchEvents(ctx context.Context, w io.Writer, o EventsOptions, k *client.Kn
 			return nil
 		case err != nil:
 			return err
-		case ended < time.Minute: // no stream ends so soon but with its agent
+		case ended < time.Minute: // only a stream whose agent ends is so short
 			return fmt.Errorf("the monopod on %s has ended", o.Socket)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// examples has for each command what a person may type.
+// examples has the examples of each command.
 var examples = map[string][]string{
 	"run": {
 		"monopod run --manifests /etc/monopod/manifests",
@@ -135,7 +135,7 @@ var examples = map[string][]string{
 	},
 }
 
-// withExamples ends the description of each command with its examples.
+// withExamples adds its examples to the description of each command.
 func withExamples(commands []*cli.Command) []*cli.Command {
 	for _, k := range commands {
 		if lines := examples[k.Name]; lines != nil {

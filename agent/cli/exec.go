@@ -15,7 +15,7 @@ import (
 	"monopod/manifests/shell"
 )
 
-// ExecOptions says what Exec runs, and where.
+// ExecOptions is what Exec runs, and where.
 type ExecOptions struct {
 	client.Source
 	Endpoint  string // of the runtime; "": the agent's, or the first that exists
@@ -25,13 +25,12 @@ type ExecOptions struct {
 	Command   []string
 	Streams   stream.Streams
 
-	// prepare asks the runtime for the command's URL; nil: askRuntime.
+	// prepare requests the command's URL from the runtime; nil: askRuntime.
 	prepare func(ctx context.Context, endpoint string, request *rt.ExecRequest) (url string, err error)
 }
 
-// Exec runs a command in a container of a pod and returns its exit code. It
-// asks the runtime itself, so that it works without an agent too. Errors may be
-// a *stream.StartError.
+// Exec runs a command in a container of a pod and returns its exit code. Its request goes to the
+// runtime itself, so that it works without an agent too. Errors may be a *stream.StartError.
 func Exec(ctx context.Context, o ExecOptions) (code int, err error) {
 	t, err := findTarget(ctx, o.Source, o.Pod, o.Namespace, o.Container)
 	if err != nil {
@@ -61,7 +60,7 @@ func Exec(ctx context.Context, o ExecOptions) (code int, err error) {
 	return code, err
 }
 
-// askRuntime asks the runtime at the endpoint, or the one that is there.
+// askRuntime requests the URL from the runtime at the endpoint, or at the one that exists.
 func askRuntime(ctx context.Context, endpoint string, request *rt.ExecRequest) (url string, err error) {
 	err = withRuntime(ctx, endpoint, func(ctx context.Context, c *cri.Client) error {
 		url, err = c.Exec(ctx, request)

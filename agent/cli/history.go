@@ -41,7 +41,8 @@ Exit codes: 0; 1: there is no such pod, or no other version of it; 2: wrong flag
 	}
 }
 
-// printHistory prints the versions of a pod. In the table, that there is no other one is an error.
+// printHistory prints the versions of a pod. For the table, it is an error if there is no other
+// version.
 func printHistory(c *cli.Context, o *Options) error {
 	h, body, err := client.History(c.Context, o.Socket, c.Args().First(), o.Choice.Namespace)
 	if err != nil {

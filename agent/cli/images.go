@@ -15,12 +15,10 @@ import (
 	"monopod/agent/status"
 )
 
-// imagesTimeout bounds the question for images, which the agent passes on to
-// the runtime.
+// imagesTimeout bounds the request for images, which the agent passes on to the runtime.
 const imagesTimeout = 30 * time.Second
 
-// Images prints the runtime's images, the pods that use them and which of them
-// go.
+// Images prints the runtime's images, the pods that use them and which of them are to be removed.
 func Images(ctx context.Context, w io.Writer, o Options) error {
 	body, err := client.GetWithin(ctx, imagesTimeout, o.Socket, "/images")
 	if err != nil {

@@ -67,7 +67,7 @@ ended by SIGINT (Ctrl-C) and SIGTERM.`,
 	}
 }
 
-// logsOptions puts what was given into the options.
+// logsOptions copies the flags and arguments into the options.
 func logsOptions(o *logs.Options, c *cli.Context) error {
 	o.Containers = c.StringSlice("container")
 	if err := (client.Choice{Selector: o.Selector}).Check(); err != nil {
@@ -118,7 +118,7 @@ func logsOptions(o *logs.Options, c *cli.Context) error {
 	return nil
 }
 
-// logsEnd makes an exit code of how printing ended.
+// logsEnd turns the result of printing into an exit code.
 func logsEnd(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

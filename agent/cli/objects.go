@@ -13,9 +13,9 @@ import (
 	"monopod/agent/print"
 )
 
-// Objects prints the ConfigMaps and Secrets of the manifests, and the pods that refer to
-// them. Of their values nothing is known here. Where no agent runs it prints what one
-// reported last, and returns ErrDown.
+// Objects prints the ConfigMaps and Secrets of the manifests, and the pods that refer to them.
+// Their values are not known here. If no agent runs it prints the last report, and returns
+// ErrDown.
 func Objects(ctx context.Context, w io.Writer, o Options) error {
 	o.Now = cmp.Or(o.Now, time.Now())
 	k, err := o.open(ctx)

@@ -90,7 +90,7 @@ func runtimeFlags() []cli.Flag {
 	return slices.DeleteFunc(runFlags(), func(f cli.Flag) bool { return !slices.Contains(shared, f.Names()[0]) })
 }
 
-// checkOnce refuses flags that do not go together.
+// checkOnce rejects flags that do not go together.
 func checkOnce(c *cli.Context) error {
 	until, remove := c.String("until"), c.String("remove") != ""
 	switch {
@@ -110,7 +110,7 @@ func checkOnce(c *cli.Context) error {
 	return nil
 }
 
-// mayRun refuses a user who can neither ask the runtime nor make cgroups.
+// mayRun rejects a user who can neither use the runtime nor make cgroups.
 func mayRun(user int) error {
 	if user != 0 {
 		return errors.New("once needs the runtime, mounts and cgroups: run it as root")
@@ -180,7 +180,7 @@ func runOnce(c *cli.Context) error {
 	return exitOnce(code, err)
 }
 
-// completeOnce fills in what depends on the pods, and on files that must be there.
+// completeOnce fills in what depends on the pods, and on files that must exist.
 func completeOnce(run *once.Config, c *cli.Context) (err error) {
 	if from := c.String("exit-code-from"); from != "" {
 		if run.From, err = once.Choose(run.Pods, from); err != nil {
@@ -204,8 +204,8 @@ func completeOnce(run *once.Config, c *cli.Context) (err error) {
 	return nil
 }
 
-// onlyGood returns the pods and objects of the arguments. If one is refused, or a pod
-// refers to what no file gives, it prints all problems, and returns none.
+// onlyGood returns the pods and objects of the arguments. If one is refused, or a pod refers to
+// what no file gives, it prints all problems, and returns none.
 func onlyGood(c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.Pipeline) (*check.Result, error) {
 	v, err := check.All(c.Context, cfg, check.Given{Fill: fill}, c.Args().Slice(), c.App.Reader)
 	if err != nil {
@@ -272,7 +272,7 @@ func startRun(ctx context.Context, cfg config.Config, work *agent.Once, o agent.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	signal.Ignore(syscall.SIGPIPE) // a closed output is no reason to leave the pods behind
+	signal.Ignore(syscall.SIGPIPE) // a closed output is no reason to leave the pods running
 	note := once.Note{Endpoint: cfg.Endpoint, NodeName: cfg.NodeName, CgroupDriver: cfg.CgroupDriver, CgroupRoot: cfg.CgroupRoot}
 	if err := note.Write(cfg.Root); err != nil {
 		return 0, err
@@ -281,10 +281,10 @@ func startRun(ctx context.Context, cfg config.Config, work *agent.Once, o agent.
 	if err != nil {
 		return 0, err
 	}
-	note.Endpoint = a.Endpoint() // of those that there may be
+	note.Endpoint = a.Endpoint() // of pods that may exist
 	if err := note.Write(cfg.Root); err != nil {
 		o.Log.Warn("a run that is killed must be told the runtime for --remove", "err", err)
 	}
 	run.Agent, run.Root, run.PodLogs, run.Signals = a, cfg.Root, cfg.PodLogs, signals
-	return once.Run(context.WithoutCancel(ctx), run), nil // signals are its own to answer
+	return once.Run(context.WithoutCancel(ctx), run), nil // it handles signals itself
 }

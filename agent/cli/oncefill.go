@@ -11,8 +11,8 @@ import (
 	"monopod/manifests"
 )
 
-// fillOf returns what the flags give for places that manifests leave open. Of a name that
-// is given twice the last value counts, and those of --env come after those of files.
+// fillOf returns the values from flags for places that manifests leave open. Of a name given twice
+// the last value counts, and those of --env come after those of files.
 func fillOf(c *cli.Context) (*manifests.Fill, error) {
 	fill := &manifests.Fill{Values: map[string]*string{}, Images: map[string]string{}}
 	for _, path := range c.StringSlice("env-file") {
@@ -35,7 +35,7 @@ func fillOf(c *cli.Context) (*manifests.Fill, error) {
 	return fill, nil
 }
 
-// value takes NAME=VALUE, or NAME for what the environment has.
+// value reads NAME=VALUE, or NAME for its value in the environment.
 func value(fill *manifests.Fill, text string) error {
 	name, is, given := strings.Cut(text, "=")
 	if !variable.MatchString(name) {
@@ -54,7 +54,7 @@ func value(fill *manifests.Fill, text string) error {
 // variable is the form of names that can be given values.
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
-// fromFile takes the values of a file; empty lines and those that begin with # are none.
+// fromFile reads the values of a file; empty lines and those that begin with # are none.
 func fromFile(fill *manifests.Fill, path string) error {
 	data, err := manifests.ReadFile(path)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"monopod/cri"
 )
 
-// ForwardOptions says which ports of which pod PortForward makes ports of this machine.
+// ForwardOptions is which ports of which pod PortForward makes ports of this machine.
 type ForwardOptions struct {
 	client.Source
 	Endpoint  string // as for ExecOptions
@@ -33,11 +33,11 @@ type ForwardOptions struct {
 	Out, Err  io.Writer
 }
 
-// labelUID is what tells the sandboxes of a pod from others, as a kubelet labels them.
+// labelUID is the label that identifies the sandboxes of a pod, as a kubelet sets it.
 const labelUID = "io.kubernetes.pod.uid"
 
-// PortForward passes connections on until ctx ends, which is its error, or the pod is gone. It
-// asks the runtime itself, so that it works without an agent too.
+// PortForward passes connections on until ctx ends, which is its error, or the pod is gone. Its
+// requests go to the runtime itself, so that it works without an agent too.
 func PortForward(ctx context.Context, o ForwardOptions) error {
 	t, err := o.find(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func PortForward(ctx context.Context, o ForwardOptions) error {
 		return err
 	}
 	defer runtime.Close()
-	o.Pod, o.Namespace = t.pod.Namespace+"/"+t.pod.Name, "" // also if another pod of that name comes meanwhile
+	o.Pod, o.Namespace = t.pod.Namespace+"/"+t.pod.Name, "" // also if another pod of that name appears meanwhile
 	return forward.Run(ctx, forward.Options{
 		Subject: t.podName(), Ports: ports, Addresses: o.Addresses, Follow: o.Follow, Out: o.Out, Err: o.Err,
 		Find: func(ctx context.Context) (string, error) { return o.sandbox(ctx, runtime) },
@@ -69,7 +69,7 @@ func PortForward(ctx context.Context, o ForwardOptions) error {
 	})
 }
 
-// find finds the pod, of which no container is meant.
+// find finds the pod, without a container.
 func (o *ForwardOptions) find(ctx context.Context) (*target, error) {
 	k, err := o.Source.Pods(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func portOf(t *target, name string) (uint16, error) {
 	return 0, fmt.Errorf("%s has no TCP port %q", t.podName(), name)
 }
 
-// sandbox returns the pod's sandbox that is ready. Its error says why there is none.
+// sandbox returns the pod's ready sandbox. Its error is why there is none.
 func (o *ForwardOptions) sandbox(ctx context.Context, runtime *cri.Client) (string, error) {
 	t, err := o.find(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (o *ForwardOptions) sandbox(ctx context.Context, runtime *cri.Client) (stri
 	return latest.Id, nil
 }
 
-// isReady reports whether a sandbox is there and ready. An error is that it is not known.
+// isReady reports whether a sandbox exists and is ready. An error means that it is not known.
 func isReady(ctx context.Context, runtime *cri.Client, id string) (bool, error) {
 	s, err := runtime.SandboxStatus(ctx, id)
 	if cri.NotFound(err) {
@@ -173,7 +173,7 @@ gone, or no port can be listened on; 128 and its number: another signal.`,
 	}
 }
 
-// runPortForward ends with a signal, and well with that of Ctrl-C.
+// runPortForward ends with a signal's exit code, and with 0 for Ctrl-C.
 func runPortForward(ctx context.Context, o ForwardOptions) error {
 	ctx, stop := terminal.UntilSignal(context.WithoutCancel(ctx))
 	defer stop()

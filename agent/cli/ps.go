@@ -16,8 +16,8 @@ import (
 	"monopod/agent/print"
 )
 
-// Ps prints the pods of the agent, and below them all that is wrong, in words.
-// Where no agent runs it prints what one reported last, and returns ErrDown.
+// Ps prints the pods of the agent, and below them all problems, in words. If no agent runs it
+// prints the last report, and returns ErrDown.
 func Ps(ctx context.Context, w io.Writer, o Options) error {
 	o.Now = cmp.Or(o.Now, time.Now())
 	k, err := o.open(ctx)
@@ -41,8 +41,8 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 	return k.DownError()
 }
 
-// words say what is wrong with the runtime and the node, or where no agent runs
-// what became of the containers since.
+// words returns the problems of the runtime and the node, or if no agent runs what has happened to
+// the containers since.
 func (o Options) words(ctx context.Context, k *client.Known) []string {
 	if k.Down() {
 		return append(print.NodeHeldWords(k.NodeHeld), client.Stopped(ctx, k.Pods, cmp.Or(o.Endpoint, k.Runtime.Endpoint))...)
@@ -67,7 +67,7 @@ func watchPs(c *cli.Context, o Options) error {
 		o.Err = &text
 		err := Ps(ctx, &text, *o)
 		if errors.Is(err, client.ErrDown) {
-			err = nil // it was said
+			err = nil // it was printed
 		}
 		return text.Bytes(), err
 	})

@@ -27,8 +27,8 @@ func TopWatch(ctx context.Context, w io.Writer, rows func() int, o TopOptions) e
 	return refresh(ctx, w, rows, func(ctx context.Context) ([]byte, error) { return top(ctx, o) })
 }
 
-// refresh prints what ask returns every two seconds, in place, until ctx ends. An
-// error is said in its place, and it is asked again.
+// refresh prints the result of ask every two seconds, in place, until ctx ends. An error is
+// printed in its place, and ask is called again.
 func refresh(ctx context.Context, w io.Writer, rows func() int, ask func(context.Context) ([]byte, error)) error {
 	tick := time.NewTicker(refreshEvery)
 	defer tick.Stop()
@@ -52,8 +52,8 @@ func refresh(ctx context.Context, w io.Writer, rows func() int, ask func(context
 	}
 }
 
-// screenOf returns how many lines the terminal has that --watch needs, or says what
-// else there is.
+// screenOf returns the number of lines of the terminal, which --watch needs, or an error that
+// names the alternative.
 func screenOf(c *cli.Context, output, instead string) (rows func() int, err error) {
 	screen, _ := c.App.Writer.(*os.File)
 	switch {

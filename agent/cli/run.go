@@ -50,20 +50,20 @@ func nodeNameFlag() cli.Flag {
 	return text("node-name", "", "the `NAME` that pods get as a suffix (default: the host's name)")
 }
 
-// text is a flag of text, which settings read.
+// text is a flag of text, which the settings parse.
 func text(name, value, usage string) cli.Flag {
 	return &cli.StringFlag{Name: name, Value: value, Usage: usage, EnvVars: command.Variables(name)}
 }
 
-// levels are those of the log.
+// levels are the levels of the log.
 var levels = []string{"debug", "info", "warn", "error"}
 
-// one is a flag of one of a few words, which settings read.
+// one is a flag with one of a few words, which the settings parse.
 func one(name, value, usage string, words ...string) cli.Flag {
 	return command.Choice(&cli.StringFlag{Name: name, Value: value, Usage: usage, EnvVars: command.Variables(name)}, words...)
 }
 
-// run is the agent.
+// run runs the agent.
 func run(c *cli.Context) error {
 	if err := command.NoArgs(c, "; the folder goes after --manifests"); err != nil {
 		return err
@@ -94,8 +94,8 @@ func run(c *cli.Context) error {
 	return a.Run(c.Context)
 }
 
-// nameOf is what the person who gave a setting calls it: the flag, unless there is a
-// file of settings and the flag is not given.
+// nameOf returns the name of a setting for the person who gave it: the flag, unless there is a
+// settings file and the flag is not given.
 func nameOf(c *cli.Context, setting string) string {
 	flag := config.FlagOf(setting)
 	if flag == "" || c.IsSet("config") && !c.IsSet(strings.TrimPrefix(flag, "--")) {

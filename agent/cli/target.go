@@ -17,8 +17,8 @@ import (
 	"monopod/cri"
 )
 
-// target is a container that a command reaches over the runtime, which works without an
-// agent too.
+// target is a container that a command reaches through the runtime, which works without an agent
+// too.
 type target struct {
 	pod       *v1.Pod
 	container string
@@ -27,7 +27,7 @@ type target struct {
 	known *client.Known
 }
 
-// findTarget finds the pod and its container by what a person wrote.
+// findTarget finds the pod and its container by their names.
 func findTarget(ctx context.Context, from client.Source, pod, namespace, container string) (*target, error) {
 	k, err := from.Pods(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (t *target) podName() string {
 	return fmt.Sprintf("pod %s/%s", t.pod.Namespace, print.ShortName(t.pod))
 }
 
-// subject is the container in words; where none is meant, the pod.
+// subject is the container in words; without a container, the pod.
 func (t *target) subject() string {
 	if t.container == "" {
 		return t.podName()
@@ -60,7 +60,7 @@ func (t *target) subject() string {
 	return fmt.Sprintf("container %s of %s", t.container, t.podName())
 }
 
-// runningID returns the runtime's id of a container that runs, or says why it does not.
+// runningID returns the runtime's id of a running container, or why it does not run.
 func (t *target) runningID() (string, error) {
 	p := t.pod
 	s, ok := print.StatusOf(slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses, p.Status.EphemeralContainerStatuses), t.container)
@@ -81,7 +81,7 @@ func (t *target) runningID() (string, error) {
 	return "", fmt.Errorf("%s does not run: %s", t.subject(), print.OneLine(why))
 }
 
-// runtimeAt returns where the runtime is: as given, or the agent's; "": it is not known.
+// runtimeAt returns the runtime's endpoint: as given, or the agent's; "": not known.
 func (t *target) runtimeAt(ctx context.Context, given string) (string, error) {
 	endpoint := cmp.Or(given, t.known.Runtime.Endpoint)
 	if endpoint != "" || t.known.Down() {
@@ -92,7 +92,7 @@ func (t *target) runtimeAt(ctx context.Context, given string) (string, error) {
 	return r.Endpoint, err
 }
 
-// refused says why the runtime does not reach the container; given is the endpoint of the flag.
+// refused returns why the runtime does not reach the container; given is the endpoint of the flag.
 func (t *target) refused(given string, err error) error {
 	switch {
 	case cri.NotFound(err):
@@ -103,19 +103,19 @@ func (t *target) refused(given string, err error) error {
 	return fmt.Errorf("%s: %w", t.subject(), err)
 }
 
-// askTimeout bounds a question to the runtime for a URL.
+// askTimeout bounds a request to the runtime for a URL.
 const askTimeout = 15 * time.Second
 
-// dialRuntime returns a client of the runtime at the endpoint, or of the one that is there.
+// dialRuntime returns a client of the runtime at the endpoint, or at the one that exists.
 func dialRuntime(endpoint string) (*cri.Client, error) {
 	endpoints := cri.WellKnown()
 	if endpoint != "" {
-		endpoints = strings.Split(endpoint, " or ") // as cri.Client.Endpoint says it before it has connected
+		endpoints = strings.Split(endpoint, " or ") // the form of cri.Client.Endpoint before it has connected
 	}
 	return cri.Dial(endpoints...)
 }
 
-// withRuntime asks the runtime one question.
+// withRuntime makes one request to the runtime.
 func withRuntime(ctx context.Context, endpoint string, ask func(ctx context.Context, c *cri.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -20,19 +20,18 @@ import (
 	"monopod/agent/print"
 )
 
-// topTimeout is more than others get: rates take two looks, and the runtime may
-// be asked.
+// topTimeout is longer than for others: rates take two looks, and the agent may query the runtime.
 const topTimeout = 15 * time.Second
 
-// TopOptions says what Top prints and how.
+// TopOptions is what Top prints and how.
 type TopOptions struct {
 	print.TopOptions
 	Socket string        // of the agent
 	Choice client.Choice // of pods
-	Notes  io.Writer     // where it is said that there is nothing to print; nil: nowhere
+	Notes  io.Writer     // for the message that there is nothing to print; nil: none
 }
 
-// Top prints what the node and its pods use now.
+// Top prints the present usage of the node and its pods.
 func Top(ctx context.Context, w io.Writer, o TopOptions) error {
 	if err := o.Check(); err != nil {
 		return err
@@ -75,7 +74,7 @@ func top(ctx context.Context, o TopOptions) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// chosen returns for each pod whether it is meant.
+// chosen returns for each pod whether it is chosen.
 func (o TopOptions) chosen(all []statsapi.PodStats, node string) ([]bool, error) {
 	pods, chosen := make([]v1.Pod, len(all)), make([]bool, len(all))
 	for k := range all {
@@ -88,7 +87,7 @@ func (o TopOptions) chosen(all []statsapi.PodStats, node string) ([]bool, error)
 	return chosen, err
 }
 
-// pick returns those of all that are chosen.
+// pick returns the chosen ones of all.
 func pick[T any](all []T, chosen []bool) []T {
 	out := []T{}
 	for k, v := range all {
@@ -99,7 +98,7 @@ func pick[T any](all []T, chosen []bool) []T {
 	return out
 }
 
-// topRaw prints what the endpoint gave, or the part that was asked for.
+// topRaw prints the endpoint's answer, or the requested part of it.
 func topRaw(out *bytes.Buffer, body []byte, o TopOptions) ([]byte, error) {
 	var sum statsapi.Summary
 	var parts struct {
@@ -166,7 +165,7 @@ easily be freed. The node's shares are of what pods may have.`,
 	}
 }
 
-// subject takes what is asked for: the node, or pods, or some of them by name.
+// subject reads the arguments: the node, or pods, or some of them by name.
 func (o *TopOptions) subject(args []string) error {
 	if len(args) == 0 {
 		return nil

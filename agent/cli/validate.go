@@ -11,8 +11,8 @@ import (
 	plans "monopod/agent/settings"
 )
 
-// validate checks the manifests that its arguments stand for, as the agent
-// would. It exits with 2 when one is refused.
+// validate checks the manifests of its arguments as the agent would. It exits with 2 if one is
+// refused.
 func validate(c *cli.Context) error {
 	file := ""
 	if command.GivenBy(c, "config") == "--config" {

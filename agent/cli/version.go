@@ -16,7 +16,7 @@ import (
 	"monopod/agent/print"
 )
 
-// VersionInfo says what this binary was built from.
+// VersionInfo is what this binary was built from.
 type VersionInfo struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"` // 12 digits, "-dirty" if files were changed
@@ -53,7 +53,8 @@ func versionOf(info *debug.BuildInfo, platform string) VersionInfo {
 	return v
 }
 
-// String is such as "monopod v1.2.3 (0123456789ab of 2026-11-22 12:14:53 UTC, go1.26.0, linux/amd64)".
+// String returns such as "monopod v1.2.3 (0123456789ab of 2026-11-22 12:14:53 UTC, go1.26.0,
+// linux/amd64)".
 func (v VersionInfo) String() string {
 	parts := []string{v.Go, v.Platform}
 	if v.Commit != "" {
@@ -66,7 +67,7 @@ func (v VersionInfo) String() string {
 	return fmt.Sprintf("monopod %s (%s)", v.Version, strings.Join(parts, ", "))
 }
 
-// dateText is a date as people read it; what is none stays as it is.
+// dateText returns a date for people; other text stays as it is.
 func dateText(date string) string {
 	t, err := time.Parse(time.RFC3339, date)
 	if err != nil {

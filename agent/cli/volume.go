@@ -76,14 +76,14 @@ type listedVolume struct {
 	Name   string   `json:"name"` // namespace/name of the claim
 	UsedBy []string `json:"usedBy,omitempty"`
 	Path   string   `json:"path"`
-	// Missing: it was made, and is not there.
+	// Missing: it was made, and does not exist.
 	Missing bool `json:"missing,omitempty"`
 
-	// Of inspect alone, of a volume that is there.
-	Made  time.Time `json:"made,omitzero"`   // zero, too, where the filesystem does not know
+	// Only of inspect, and of an existing volume.
+	Made  time.Time `json:"made,omitzero"`   // zero, too, if the filesystem does not know
 	Bytes *int64    `json:"bytes,omitempty"` // on its disk
 
-	makeBy string // of inspect alone, of one that is missing: what is typed to make it again
+	makeBy string // only of inspect, and of a missing volume: the command that makes it again
 }
 
 func listVolumes(w io.Writer, root, output string) error {
@@ -123,7 +123,7 @@ func users(pods []*v1.Pod, c types.NamespacedName) (names []string) {
 	return names
 }
 
-// removeVolumes removes those that it can.
+// removeVolumes removes the volumes that it can.
 func removeVolumes(ctx context.Context, w io.Writer, root string, names []string) error {
 	claims, err := claimsOf(names)
 	if err != nil {
@@ -143,7 +143,7 @@ func removeVolumes(ctx context.Context, w io.Writer, root string, names []string
 	return errors.Join(failed...)
 }
 
-// makeVolumes makes those that it can.
+// makeVolumes makes the volumes that it can.
 func makeVolumes(w io.Writer, root string, names []string) error {
 	claims, err := claimsOf(names)
 	if err != nil {

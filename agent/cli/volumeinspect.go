@@ -15,7 +15,7 @@ import (
 	"monopod/agent/volume"
 )
 
-// inspectVolumes prints all that is known of volumes.
+// inspectVolumes prints everything that is known of volumes.
 func inspectVolumes(ctx context.Context, w io.Writer, root, output string, names []string, f print.Format) error {
 	claims, err := claimsOf(names)
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 
 // cell is the value of a setting.
 type cell interface {
-	in() any                             // a pointer to where the value of a file goes
-	take(dir string, n note) (good bool) // takes the value of a file in dir, if it says one that is in order
-	parse(by, text string) error         // takes the text of a flag, given by what errors name
-	get() any                            // as it is in the Config
+	in() any                             // a pointer for the value of a file
+	take(dir string, n note) (good bool) // takes the value of a file in dir, if it has a valid one
+	parse(by, text string) error         // takes the text of a flag; by names it in errors
+	get() any                            // as in the Config
 	set(v any)                           // to what get of such a cell returned; nil: to the default
 }
 
@@ -29,7 +29,7 @@ type cell interface {
 // be nil.
 type note func(at string, err error)
 
-// noEffect is an error of something that is accepted all the same.
+// noEffect is an error about something that is accepted all the same.
 type noEffect string
 
 func (n noEffect) Error() string { return string(n) }
@@ -40,7 +40,7 @@ type field[T any] struct {
 	fallback T    // the default; as in KubeletConfiguration the zero value stands for it
 	zero     bool // no, it is a value of its own
 	target   any  // see in
-	said     func() *T
+	given    func() *T
 	check    func(T, note)
 	adjust   func(dir string, v T) T
 	read     func(by, text string) (T, error)
@@ -57,18 +57,18 @@ func (f *field[T]) set(v any) {
 }
 
 func (f *field[T]) take(dir string, n note) (good bool) {
-	said := f.said()
-	if said == nil {
+	given := f.given()
+	if given == nil {
 		return false
 	}
 	good = true
-	f.check(*said, func(at string, err error) {
+	f.check(*given, func(at string, err error) {
 		_, harmless := err.(noEffect)
 		good = good && (err == nil || harmless)
 		n(at, err)
 	})
 	if good {
-		f.put(f.adjust(dir, *said))
+		f.put(f.adjust(dir, *given))
 	}
 	return good
 }
@@ -90,8 +90,8 @@ func (f *field[T]) put(v T) {
 
 // value is a value that check validates; a nil check accepts all.
 func value[T any](to *T, fallback T, check func(T) error) *field[T] {
-	var said *T
-	f := &field[T]{to: to, fallback: fallback, target: &said, said: func() *T { return said },
+	var given *T
+	f := &field[T]{to: to, fallback: fallback, target: &given, given: func() *T { return given },
 		check: func(T, note) {}, adjust: func(_ string, v T) T { return v }}
 	if check != nil {
 		f.check = func(v T, n note) { n("", check(v)) }
@@ -105,7 +105,7 @@ func boolean(to *bool, fallback bool) *field[bool] {
 	return f
 }
 
-// duration is a time from low to high, or 0, which stands for the default.
+// duration is a time from low to high, or 0, which means the default.
 func duration(to *time.Duration, fallback, low, high time.Duration) *field[time.Duration] {
 	fits := within(low, high, fmt.Sprintf("must be between %s and %s", low, high))
 	f := value(to, fallback, func(d time.Duration) error {
@@ -114,12 +114,12 @@ func duration(to *time.Duration, fallback, low, high time.Duration) *field[time.
 		}
 		return fits(d)
 	})
-	var said *metav1.Duration
-	f.target, f.said = &said, func() *time.Duration {
-		if said == nil {
+	var given *metav1.Duration
+	f.target, f.given = &given, func() *time.Duration {
+		if given == nil {
 			return nil
 		}
-		return &said.Duration
+		return &given.Duration
 	}
 	return f
 }
@@ -175,7 +175,7 @@ func one(to *string, fallback string, words ...string) *field[string] {
 
 // unquoted keeps the text of a flag out of its error.
 func unquoted(f *field[string]) *field[string] {
-	f.read = func(by, text string) (said string, err error) {
+	f.read = func(by, text string) (value string, err error) {
 		f.check(text, func(_ string, wrong error) { err = wrong })
 		if text != "" && err != nil {
 			return "", fmt.Errorf("%s %w", by, err)
@@ -185,7 +185,7 @@ func unquoted(f *field[string]) *field[string] {
 	return f
 }
 
-// anyCase takes capitals, too.
+// anyCase accepts capitals, too.
 func anyCase(f *field[string]) *field[string] {
 	check, read := f.check, f.read
 	f.check = func(v string, n note) { check(strings.ToLower(v), n) }

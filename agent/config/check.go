@@ -19,8 +19,8 @@ import (
 	"monopod/manifests/decode"
 )
 
-// What follows are checks. Their errors are words that quote nothing of the value: a file
-// of settings may hold a secret at any place, by a slip of the pen.
+// What follows are checks. Their errors quote nothing of the value: a file of settings may hold a
+// secret at any place, by mistake.
 
 func must(be func(string) bool, words string) func(string) error {
 	return func(v string) error {
@@ -63,7 +63,7 @@ func isEndpoint(s string) bool {
 func isAddress(s string) bool {
 	_, port, err := net.SplitHostPort(s)
 	if err == nil {
-		_, err = net.LookupPort("tcp", port) // of a few services the name will do
+		_, err = net.LookupPort("tcp", port) // the names of a few services are accepted
 	}
 	return s == "" || err == nil
 }
@@ -75,7 +75,7 @@ func isIP(s string) bool {
 
 func isOfPods(sysctl string) bool { return decode.SysctlNamespace(sysctl) != "" }
 
-// first makes an error of what apimachinery has to say of a value, in words of its own.
+// first makes an error of apimachinery's findings on a value, in words of its own.
 func first(bad []string) error {
 	if len(bad) == 0 {
 		return nil
@@ -143,8 +143,8 @@ func threshold(signal, text string) error {
 	return nil
 }
 
-// Threshold reads a threshold of evictionHard: an amount, or else a share of what
-// there is, from 0 to 1. Of 0% and 100%, which mean none to the kubelet, both are 0.
+// Threshold reads a threshold of evictionHard: an amount, or else a share of the total, from 0 to
+// 1. For 0% and 100%, which mean none to the kubelet, both are 0.
 func Threshold(text string) (amount resource.Quantity, share float64, err error) {
 	if number, ok := strings.CutSuffix(text, "%"); ok {
 		percent, err := strconv.ParseFloat(number, 64)

@@ -1,6 +1,6 @@
-// Package config is the table of monopod's settings (rows), and what follows from
-// it: what a file of settings and flags say, their documentation, and what differs
-// between two of them. A new setting is a field of Config and a row.
+// Package config is the table of monopod's settings (rows), and what follows from it: the values
+// of a file of settings and of flags, their documentation, and the differences between two of
+// them. A new setting is a field of Config and a row.
 package config
 
 import (
@@ -14,8 +14,8 @@ import (
 	"monopod/manifests/decode"
 )
 
-// Config is the settings, as a file of them has them; see the table for what
-// they mean. Paths are absolute. Default and Read make one, with no setting left out.
+// Config is the settings, as in a file of them; see the table for what they mean. Paths are
+// absolute. Default and Read make one, with no setting left out.
 type Config struct {
 	Manifests         string // "": none
 	InsecureManifests bool
@@ -47,8 +47,8 @@ type Config struct {
 	ClusterDNS    []string
 	ClusterDomain string
 
-	// CgroupDriver decides, and is auto where a file says cgroupfs or systemd: that
-	// becomes FallbackDriver, for runtimes that do not say their own; "" is cgroupfs.
+	// CgroupDriver decides, and is auto if a file has cgroupfs or systemd: that becomes
+	// FallbackDriver, for runtimes that do not report their own; "" is cgroupfs.
 	CgroupDriver, FallbackDriver string
 	CgroupRoot                   string
 	CgroupsPerQOS                bool // that CgroupDriver is not none
@@ -89,25 +89,25 @@ type Config struct {
 	ShutdownGraceCritical      time.Duration
 	ShutdownByPriority         []ShutdownPriority
 
-	// Absent is what the file asks for that does not exist here. An agent that is new
-	// refuses it; one that ran before shows it.
+	// Absent is what the file requests that does not exist here. An agent that is new refuses it;
+	// one that ran before shows it.
 	Absent []decode.Problem
 }
 
-// ShutdownPriority is for how long pods may end, when the machine is shut down, that have
-// this priority or one above it that is below the next.
+// ShutdownPriority is how long pods with this priority, or one above it that is below the next,
+// may take to end when the machine is shut down.
 type ShutdownPriority struct {
 	Priority int32 `json:"priority"`
 	Seconds  int64 `json:"shutdownGracePeriodSeconds"`
 }
 
-// DefaultPodLogs is where the kubelet has the containers' logs, too.
+// DefaultPodLogs is the folder of the containers' logs, as for the kubelet.
 const DefaultPodLogs = "/var/log/pods"
 
-// AllPulls is how many images are pulled at a time where any number is.
+// AllPulls is the number of simultaneous image pulls if it is not limited.
 const AllPulls = math.MaxInt32
 
-// Default returns the settings of which none is given.
+// Default returns the settings with no value given.
 func Default() Config {
 	var c Config
 	for _, r := range rows(&c) {

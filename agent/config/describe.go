@@ -2,16 +2,16 @@ package config
 
 import "strings"
 
-// Setting is what people read of a setting.
+// Setting is the documentation of a setting.
 type Setting struct {
 	Name    string // in the file; a dot leads into an object
-	Flag    string // wins over the file, with its dashes; "": there is none
-	Default string // as a file has it
-	Live    bool   // a new value counts at once; else after a restart
+	Flag    string // wins over the file, with its dashes; "": none
+	Default string // as in a file
+	Live    bool   // a new value takes effect at once; else after a restart
 	About   string // sentences, in one line
 }
 
-// Settings are all that a file of settings has, in its order.
+// Settings returns all settings of a file, in its order.
 func Settings() (all []Setting) {
 	c := Default()
 	for _, r := range rows(&c) {

@@ -20,7 +20,7 @@ type Header []string
 // errHeader quotes nothing of the value.
 var errHeader = errors.New("values of a header are a list of strings, such as [a]")
 
-// UnmarshalJSON takes one value instead of a list, and numbers, too.
+// UnmarshalJSON accepts one value instead of a list, and numbers, too.
 func (h *Header) UnmarshalJSON(text []byte) error {
 	var all []json.RawMessage
 	if json.Unmarshal(text, &all) != nil {
@@ -36,7 +36,7 @@ func (h *Header) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ListSeparator stands between the values of a flag that is given several times.
+// ListSeparator separates the values of a flag that is given several times.
 const ListSeparator = "\x00"
 
 func header(name string, values Header) error {
@@ -51,8 +51,8 @@ func header(name string, values Header) error {
 	return nil
 }
 
-// headers is headers of requests. Its flag is NAME=VALUE, or NAME:VALUE,NAME:VALUE, which
-// is the kubelet's way; several are behind each other.
+// headers is headers of requests. Its flag is NAME=VALUE, or NAME:VALUE,NAME:VALUE as for the
+// kubelet; several are behind each other.
 func headers(to *map[string]Header) *field[map[string]Header] {
 	f := byKey(to, header)
 	f.read = func(by, text string) (map[string]Header, error) {
@@ -69,7 +69,7 @@ func headers(to *map[string]Header) *field[map[string]Header] {
 				}
 				name, value := strings.TrimSpace(part[:k]), strings.TrimSpace(part[k+1:])
 				if err := header(name, Header{value}); err != nil {
-					return nil, fmt.Errorf("%s: %w", by, err) // a value may have been written for a name
+					return nil, fmt.Errorf("%s: %w", by, err) // the value may have been written in place of a name
 				}
 				name = textproto.CanonicalMIMEHeaderKey(name)
 				out[name] = append(out[name], value)
@@ -80,7 +80,7 @@ func headers(to *map[string]Header) *field[map[string]Header] {
 	return f
 }
 
-// hidden stands for a secret.
+// hidden replaces a secret.
 const hidden = "<elided>"
 
 // hideSecrets replaces what may be a secret.

@@ -14,10 +14,9 @@ import (
 	"monopod/manifests/shell"
 )
 
-// Read returns the settings: of flags that are given, else of the file that the
-// flag config names, else the defaults. flag returns the text of a flag, and by
-// what it is given, such as --root or the name of a variable; "": it is not. See
-// ReadFile for the rest.
+// Read returns the settings: of given flags, else of the file that the flag config names, else the
+// defaults. flag returns the text of a flag, and how it is given, such as --root or the name of a
+// variable; "": it is not. See ReadFile for the rest.
 func Read(flag func(name string) (text, by string)) (c Config, warnings []decode.Problem, err error) {
 	c = Default()
 	if file, by := flag("config"); by != "" {
@@ -39,8 +38,8 @@ func Read(flag func(name string) (text, by string)) (c Config, warnings []decode
 	return c, warnings, nil
 }
 
-// FlagOf returns the flag of a setting, with its dashes; "" if there is none. The
-// setting goes by the last part of its name.
+// FlagOf returns the flag of a setting, with its dashes; "" if there is none. The setting is found
+// by the last part of its name.
 func FlagOf(name string) string {
 	for _, r := range rows(new(Config)) {
 		if strings.HasSuffix("."+r.name, "."+name) && r.flag != "" {
@@ -57,9 +56,9 @@ func (c *Config) derive() {
 	c.SerializePulls = c.ImagePulls == 1
 }
 
-// ReadFile returns c with what a file of settings says, YAML or JSON, and
-// warnings about what of it has no effect. The error has a line for each thing
-// that is wrong, with file, line and column, and quotes nothing of the file.
+// ReadFile returns c with the values of a file of settings, YAML or JSON, and warnings about those
+// that have no effect. The error has a line for each problem, with file, line and column, and
+// quotes nothing of the file.
 func ReadFile(path string, c Config) (Config, []decode.Problem, error) {
 	data, err := manifests.ReadFile(path)
 	if err != nil {
@@ -88,11 +87,11 @@ func ReadFile(path string, c Config) (Config, []decode.Problem, error) {
 	return c, warnings, errors.Join(wrong...)
 }
 
-// reader takes what a file says into settings.
+// reader reads the values of a file into settings.
 type reader struct {
 	*decode.Settings
 	c     *Config
-	given map[string]bool // by name: the file says it, and it is in order
+	given map[string]bool // by name: the file has it, and it is valid
 }
 
 func (r *reader) read(path, dir string, data []byte) {
@@ -133,14 +132,14 @@ func (r *reader) read(path, dir string, data []byte) {
 	r.warnOf(unused)
 	r.c.Absent = nil
 	for _, a := range absent {
-		if a.asks() {
+		if a.isRequested() {
 			r.c.Absent = append(r.c.Absent, r.Problem(a.name, a.words))
 		}
 	}
 }
 
-// readers refuses a file that others than its owner can open, if what it says of the
-// manifest URL's requests may be a secret.
+// readers refuses a file that others than its owner can open, if it may contain a secret of the
+// manifest URL's requests.
 func (r *reader) readers(path string) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
@@ -155,9 +154,9 @@ func (r *reader) readers(path string) {
 	}
 }
 
-// warnOf says in one line which fields have no effect.
+// warnOf warns in one line of the fields that have no effect.
 func (r *reader) warnOf(all []*unused) {
-	all = slices.DeleteFunc(all, func(u *unused) bool { return !u.given.says() })
+	all = slices.DeleteFunc(all, func(u *unused) bool { return !u.given.hasValue() })
 	if len(all) == 0 {
 		return
 	}
@@ -177,14 +176,13 @@ func (r *reader) warnOf(all []*unused) {
 	r.Warn(all[0].name, text)
 }
 
-// The file says what it is by these, if it does.
+// Fields with which the file names its kind, if it does.
 const (
 	fileVersion = "kubelet.config.k8s.io/v1beta1"
 	fileKind    = "KubeletConfiguration"
 )
 
-// put sets what a name stands for in an object; a dot in the name leads into an
-// object inside.
+// put sets the value of a name in an object; a dot in the name leads into an object inside.
 func put(in decode.Fields, name string, value any) {
 	object, rest, inside := strings.Cut(name, ".")
 	if !inside {
@@ -197,10 +195,10 @@ func put(in decode.Fields, name string, value any) {
 	put(in[object].(decode.Fields), rest, value)
 }
 
-// What follows are the checks that settings go together, and what one says of another.
+// What follows are the checks that settings go together, and what follows from one for another.
 
-// driver settles which cgroup driver counts. As with the kubelet one in the file
-// does only where the runtime does not say which is its own.
+// driver decides which cgroup driver is used. As with the kubelet one in the file is used only if
+// the runtime does not report its own.
 func (r *reader) driver() {
 	c := r.c
 	if c.CgroupDriver == "none" && r.given["cgroupsPerQOS"] && c.CgroupsPerQOS {
@@ -220,8 +218,8 @@ func (r *reader) levels() {
 	}
 }
 
-// pulls decides how many images are pulled at a time. As with the kubelet,
-// without serial pulls and without a maximum all are pulled at once.
+// pulls decides how many images are pulled at a time. As with the kubelet, without serial pulls
+// and without a maximum all are pulled at once.
 func (r *reader) pulls() {
 	c := r.c
 	serial, most := r.given["serializeImagePulls"], r.given["maxParallelImagePulls"]

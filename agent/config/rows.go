@@ -9,16 +9,16 @@ import (
 	"monopod/manifests"
 )
 
-// row is a setting: what it is called, what it means, and where its value is.
+// row is a setting: its name, its meaning, and its value's place.
 type row struct {
-	name  string // in the file; a dot leads into an object. "": the flag alone has it
-	flag  string // wins over the file; "": there is none
-	when  when   // a new value counts
+	name  string // in the file; a dot leads into an object. "": only the flag has it
+	flag  string // wins over the file; "": none
+	when  when   // when a new value takes effect
 	cell         // its type, default and check, and the field of a Config
 	about string // lines
 }
 
-// when says from when on a value counts that is read while monopod runs.
+// when is when a value takes effect that is read while monopod runs.
 type when bool
 
 const (
@@ -26,7 +26,7 @@ const (
 	restart when = false // after monopod starts again
 )
 
-// ever is the longest age of an image that can be set.
+// ever is the longest possible age of an image.
 const ever = 100 * 365 * 24 * time.Hour
 
 // rows is the table of the settings, in the order of the file, bound to c.
@@ -107,7 +107,7 @@ func podRows(c *Config) []row {
 	}
 }
 
-// imageRows are about how images come and go.
+// imageRows are about pulling and removing images.
 func imageRows(c *Config) []row {
 	return []row{
 		{"serializeImagePulls", "", restart, boolean(&c.SerializePulls, false), "true pulls one image at a time; false without maxParallelImagePulls as many as are wanted."},

@@ -21,7 +21,7 @@ func (c Config) fields() map[string]any {
 			out[r.name] = shown(r.get())
 		}
 	}
-	if c.ImagePulls == AllPulls { // is said by not saying it
+	if c.ImagePulls == AllPulls { // in a file it is unlimited if absent
 		delete(out, "maxParallelImagePulls")
 	}
 	if c.CgroupDriver == "auto" && c.FallbackDriver != "" {
@@ -30,7 +30,7 @@ func (c Config) fields() map[string]any {
 	return out
 }
 
-// shown returns a value as it is in a file.
+// shown returns a value as in a file.
 func shown(v any) any {
 	switch v := v.(type) {
 	case time.Duration:
@@ -63,8 +63,7 @@ func shown(v any) any {
 	return v
 }
 
-// Configz returns the settings as a file of settings that says all of them, without
-// secrets.
+// Configz returns the settings as a complete file of settings, without secrets.
 func (c Config) Configz() map[string]any {
 	c.hideSecrets()
 	out := decode.Fields{"apiVersion": fileVersion, "kind": fileKind}
@@ -74,8 +73,8 @@ func (c Config) Configz() map[string]any {
 	return out
 }
 
-// Changed returns the names of the settings that differ between a and b, in the
-// order of a file: those that count at once, and those that do after a restart.
+// Changed returns the names of the settings that differ between a and b, in the order of a file:
+// those that take effect at once, and those that do after a restart.
 func Changed(a, b Config) (now, later []string) {
 	was, is := a.fields(), b.fields()
 	for _, r := range rows(&b) {
@@ -90,7 +89,7 @@ func Changed(a, b Config) (now, later []string) {
 	return now, later
 }
 
-// TakeLive returns c with those settings of next that count at once.
+// TakeLive returns c with those settings of next that take effect at once.
 func (c Config) TakeLive(next Config) Config {
 	theirs := rows(&next)
 	for k, r := range rows(&c) {
@@ -102,8 +101,7 @@ func (c Config) TakeLive(next Config) Config {
 	return c
 }
 
-// PrintDefaults writes a file of settings in which each has its default, and
-// says what each means.
+// PrintDefaults writes a file of settings in which each has its default, and its meaning.
 func PrintDefaults(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# Settings of monopod, each with what counts where it is not given; `monopod run --config FILE`.\n" +
@@ -134,7 +132,7 @@ func PrintDefaults(w io.Writer) error {
 	return err
 }
 
-// inYAML returns a default as a file has it.
+// inYAML returns a default as in a file.
 func inYAML(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// unused is a field of KubeletConfiguration that is accepted, so that a kubelet's
-// file can be used as it is, and that has no effect.
+// unused is a field of KubeletConfiguration that is accepted, so that a kubelet's file can be used
+// as it is, and that has no effect.
 type unused struct {
 	name    string
 	reason  string // why
-	instead string // what to set; "": there is nothing
+	instead string // what to set; "": nothing
 	given   ignored
 }
 
@@ -21,21 +21,21 @@ type ignored struct{ value any }
 
 func (i *ignored) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &i.value) }
 
-// says reports whether there is a value that says something. Configurations that tools
-// write out have many zeros, which mean the default.
-func (i *ignored) says() bool { return !isZero(i.value) }
+// hasValue reports whether there is a value other than zeros. Configurations that tools write have
+// many zeros, which mean the default.
+func (i *ignored) hasValue() bool { return !isZero(i.value) }
 
-// absent is a field of KubeletConfiguration that may ask for what does not exist here:
-// who set it relies on it, unlike on a field that has no effect.
+// absent is a field of KubeletConfiguration that may request what does not exist here: its author
+// relies on it, unlike on a field that has no effect.
 type absent struct {
 	name     string
-	harmless string // the value that asks for nothing, besides none
-	words    string // what is not there
+	harmless string // the value, besides none, that requests nothing
+	words    string // what does not exist
 	given    ignored
 }
 
-// asks reports whether the field asks for something.
-func (a *absent) asks() bool {
+// isRequested reports whether the field requests something.
+func (a *absent) isRequested() bool {
 	text, isText := a.given.value.(string)
 	if isText {
 		return text != "" && text != a.harmless
@@ -66,8 +66,8 @@ func isZero(value any) bool {
 	return value == nil || value == false || value == 0.0 || value == "" || value == "0" || value == "0s"
 }
 
-// unusedFields returns the fields of KubeletConfiguration v1beta1 that are no
-// settings here, by the reason why.
+// unusedFields returns the fields of KubeletConfiguration v1beta1 that are no settings here, by
+// the reason.
 func unusedFields() []*unused {
 	var all []*unused
 	for _, group := range []struct{ reason, instead, names string }{

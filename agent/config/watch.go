@@ -10,21 +10,20 @@ import (
 	"monopod/agent/wake"
 )
 
-// rewatchEvery is how often a folder is tried that cannot be watched.
+// rewatchEvery is how often watching a folder is tried again.
 const rewatchEvery = 5 * time.Second
 
 // quietFor is how long a file must stay unchanged before it is reported.
 const quietFor = 200 * time.Millisecond
 
-// FileWatch tells when a file may have changed: it is hinted at by its folder,
-// so that a file that others replace, or lead elsewhere, is noticed as well. One
-// goroutine uses it.
+// FileWatch reports when a file may have changed: it watches the folder, so that a file that is
+// replaced, or linked elsewhere, is noticed as well. One goroutine uses it.
 type FileWatch struct {
 	path    string
 	watcher *fsnotify.Watcher // nil while the folder cannot be watched
 	quiet   *time.Timer
 	again   *time.Timer
-	tell    wake.Slot
+	changed wake.Slot
 	stop    chan struct{}
 	done    chan struct{}
 }
@@ -32,7 +31,7 @@ type FileWatch struct {
 // WatchFile starts a watch; Close must be called. An empty path is never
 // reported.
 func WatchFile(path string) *FileWatch {
-	w := &FileWatch{path: path, tell: wake.New(), stop: make(chan struct{}), done: make(chan struct{}),
+	w := &FileWatch{path: path, changed: wake.New(), stop: make(chan struct{}), done: make(chan struct{}),
 		quiet: time.NewTimer(time.Hour), again: time.NewTimer(time.Hour)}
 	w.quiet.Stop()
 	w.again.Stop()
@@ -45,9 +44,8 @@ func WatchFile(path string) *FileWatch {
 	return w
 }
 
-// Changed delivers when the file has been left alone for a moment after
-// something happened to it.
-func (w *FileWatch) Changed() <-chan struct{} { return w.tell }
+// Changed delivers when the file has not changed for a moment after something happened to it.
+func (w *FileWatch) Changed() <-chan struct{} { return w.changed }
 
 func (w *FileWatch) Close() {
 	close(w.stop)
@@ -83,19 +81,19 @@ func (w *FileWatch) run() {
 			return
 		case e, ok := <-events:
 			w.note(e, ok)
-		case <-lost: // events were
+		case <-lost: // events were lost
 			w.quiet.Reset(quietFor)
 		case <-w.again.C:
 			w.open()
 			w.quiet.Reset(quietFor)
 		case <-w.quiet.C:
-			w.tell.Wake()
+			w.changed.Wake()
 		}
 	}
 }
 
-// note takes an event as a hint. Where the file is a link, any name in the
-// folder may be what it leads to, such as ..data of a mounted ConfigMap.
+// note takes an event as a hint. If the file is a link, any name in the folder may be its target,
+// such as ..data of a mounted ConfigMap.
 func (w *FileWatch) note(e fsnotify.Event, ok bool) {
 	folder := filepath.Dir(w.path)
 	if !ok || e.Name == folder && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) {

@@ -14,7 +14,7 @@ import (
 	"monopod/manifests/shell"
 )
 
-// manifestFolder tells whether the agent alone decides what runs.
+// manifestFolder checks whether the agent alone decides what runs.
 func manifestFolder(_ context.Context, m *Machine) (found []Finding) {
 	dir := m.Config.Manifests
 	if dir == "" {
@@ -43,7 +43,7 @@ func manifestFolder(_ context.Context, m *Machine) (found []Finding) {
 	return orOK(found, "%s, which root alone may write", dir)
 }
 
-// writableByOthers says who but root may write a file, and how to end that.
+// writableByOthers returns who but root may write a file, and how to end that.
 func writableByOthers(path string) (why, remedy string) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -58,14 +58,14 @@ func writableByOthers(path string) (why, remedy string) {
 	return "", ""
 }
 
-// Below these shares of a disk there is a warning; image collection begins at 15 %
-// free, and DiskPressure is at 10 % and at 5 % of inodes.
+// Below these shares of a disk there is a warning; image collection begins at 15 % free, and
+// DiskPressure is at 10 % and at 5 % of inodes.
 const (
 	fewBytes  = 15
 	fewInodes = 5
 )
 
-// disks tells whether there is room, and whether it lasts.
+// disks checks whether there is room, and whether data is kept.
 func disks(ctx context.Context, m *Machine) (found []Finding) {
 	type place struct{ what, dir string }
 	places := []place{{"the root dir", m.Config.Root}, {"logs", m.Config.PodLogs}}
@@ -97,7 +97,7 @@ func disks(ctx context.Context, m *Machine) (found []Finding) {
 	return orOK(found, "room in %s and %s", m.Config.Root, m.Config.PodLogs)
 }
 
-// keeps tells whether a root dir takes data, and still has them after a reboot.
+// keeps checks whether a root dir takes data, and keeps them over a reboot.
 func keeps(dir string, s *unix.Statfs_t) (found []Finding) {
 	if at := existing(dir); unix.Access(at, unix.W_OK) != nil || s.Flags&unix.ST_RDONLY != 0 {
 		found = append(found, fail("choose another with --root, or mount it for writing", "the root dir %s cannot be written", dir))

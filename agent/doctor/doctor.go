@@ -14,7 +14,7 @@ import (
 	"monopod/cri"
 )
 
-// Level says how much a finding matters.
+// Level is how much a finding matters.
 type Level string
 
 const (
@@ -28,17 +28,17 @@ type Finding struct {
 	Check   string `json:"check"`
 	Level   Level  `json:"level"`
 	Message string `json:"message"`
-	Remedy  string `json:"remedy,omitempty"` // a command, or a sentence that says what to change
+	Remedy  string `json:"remedy,omitempty"` // a command, or a sentence with what to change
 }
 
-// Machine is what is examined.
+// Machine is the machine to examine.
 type Machine struct {
 	Config  config.Config // of the agent that runs there, or is to
-	Ignored []string      // what its file of settings says to no effect
+	Ignored []string      // settings of its file that have no effect
 	Runtime *cri.Client
 	Up      bool     // the agent answers on its socket
 	Waits   []string // the settings that wait for a restart of the agent that is up
-	Wrong   []string // what else that agent says of its settings
+	Wrong   []string // other problems that the agent reports of its settings
 	Files   string   // the folder that holds /proc and /sys; "": /
 	Now     time.Time
 }
@@ -98,7 +98,7 @@ func fail(remedy, format string, args ...any) Finding {
 	return Finding{Level: Error, Message: fmt.Sprintf(format, args...), Remedy: remedy}
 }
 
-// orOK is what was found, or that all is well.
+// orOK returns what was found, or that all is well.
 func orOK(found []Finding, format string, args ...any) []Finding {
 	if len(found) == 0 {
 		return []Finding{ok(format, args...)}
@@ -106,7 +106,7 @@ func orOK(found []Finding, format string, args ...any) []Finding {
 	return found
 }
 
-// settings tells what of the settings does not count.
+// settings checks which settings are not in force.
 func settings(_ context.Context, m *Machine) (found []Finding) {
 	for _, text := range m.Ignored {
 		found = append(found, warn("remove it from the file", "%s", text))

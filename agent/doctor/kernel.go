@@ -17,7 +17,7 @@ func (m *Machine) unified() bool {
 	return err == nil
 }
 
-// controllers tells whether limits can be kept.
+// controllers checks whether limits can be enforced.
 func controllers(_ context.Context, m *Machine) (found []Finding) {
 	version, have := "v1", m.enabled()
 	if m.unified() {
@@ -49,7 +49,7 @@ func (m *Machine) enabled() (names []string) {
 	return names
 }
 
-// clock tells whether the time can be right.
+// clock checks whether the time can be right.
 func clock(_ context.Context, m *Machine) []Finding {
 	const remedy = "timedatectl set-ntp true"
 	now := message.Time(m.Now)
@@ -63,7 +63,7 @@ func clock(_ context.Context, m *Machine) []Finding {
 	return []Finding{ok("%s", now)}
 }
 
-// swap tells of swap, which the limits of cgroups leave out.
+// swap checks for swap, which the limits of cgroups leave out.
 func swap(_ context.Context, m *Machine) []Finding {
 	text, _ := os.ReadFile(m.file("proc/swaps"))
 	if strings.Count(strings.TrimSpace(string(text)), "\n") == 0 {
@@ -75,7 +75,7 @@ func swap(_ context.Context, m *Machine) []Finding {
 	return []Finding{warn("swapoff --all, if pods' memory is to be what their limits say", "on: pods may be slow instead of killed for memory")}
 }
 
-// kernel looks for what containers need.
+// kernel checks for what containers need.
 func kernel(_ context.Context, m *Machine) (found []Finding) {
 	systems, _ := os.ReadFile(m.file("proc/filesystems"))
 	if !strings.Contains(string(systems), "\toverlay\n") {
@@ -90,7 +90,7 @@ func kernel(_ context.Context, m *Machine) (found []Finding) {
 	return orOK(found, "overlay, seccomp and user namespaces")
 }
 
-// resolvConf tells whether pods get name servers.
+// resolvConf checks whether pods get name servers.
 func resolvConf(_ context.Context, m *Machine) []Finding {
 	path := m.Config.ResolvConf
 	if path == "" {

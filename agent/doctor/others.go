@@ -14,7 +14,7 @@ import (
 	"monopod/manifests/shell"
 )
 
-// endpoint tells whether the agent gets its port.
+// endpoint checks whether the agent gets its port.
 func endpoint(_ context.Context, m *Machine) []Finding {
 	addr := m.Config.Listen
 	switch {
@@ -42,7 +42,7 @@ const (
 	labelUID      = "io.kubernetes.pod.uid"
 )
 
-// others looks for agents that may take this one's pods for strangers.
+// others looks for agents that may treat this one's pods as unknown.
 func others(ctx context.Context, m *Machine) (found []Finding) {
 	if pid := checkpoint.Holder(m.Config.Root); pid != "" && !m.Up {
 		found = append(found, fail("stop it, or choose another with --root",

@@ -10,12 +10,12 @@ import (
 	"monopod/cri"
 )
 
-// remedies say how a runtime is mended, in the words of the one that is there.
+// remedies are how to repair a runtime, for the runtime that is there.
 type remedies struct {
 	restart, speak, load, systemd string
 }
 
-// remediesOf are those of the runtimes that are known, by their names of themselves.
+// remediesOf are those of the known runtimes, by their names of themselves.
 var remediesOf = map[string]remedies{
 	"containerd": {
 		restart: "systemctl restart containerd, and look at journalctl --unit containerd",
@@ -31,8 +31,8 @@ var remediesOf = map[string]remedies{
 	},
 }
 
-// remedy returns what mends the runtime: one remedy, or where it is not known which
-// runtime it is each with its name.
+// remedy returns the repair of the runtime: one, or if it is not known which runtime it is, each
+// with its name.
 func (m *Machine) remedy(ctx context.Context, of func(remedies) string) string {
 	if r, known := remediesOf[m.runtimeName(ctx)]; known {
 		return of(r)
@@ -40,8 +40,8 @@ func (m *Machine) remedy(ctx context.Context, of func(remedies) string) string {
 	return "containerd: " + of(remediesOf["containerd"]) + "; CRI-O: " + of(remediesOf[cri.CRIO])
 }
 
-// runtimeName returns the runtime's name of itself, or while it does not answer what the
-// one socket that is there is called after; "" if neither tells.
+// runtimeName returns the runtime's name of itself, or while it does not answer the name of the
+// only existing socket; "" if neither is known.
 func (m *Machine) runtimeName(ctx context.Context) string {
 	if v, err := m.Runtime.Version(ctx); err == nil {
 		return v.RuntimeName
@@ -59,7 +59,7 @@ func (m *Machine) runtimeName(ctx context.Context) string {
 	return ""
 }
 
-// isThere reports whether there is a file at an endpoint.
+// isThere reports whether the file of an endpoint exists.
 func isThere(endpoint string) bool {
 	_, err := os.Stat(strings.TrimPrefix(endpoint, "unix://"))
 	return err == nil

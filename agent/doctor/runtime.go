@@ -17,8 +17,8 @@ import (
 	"monopod/manifests/shell"
 )
 
-// runtime asks the runtime who it is. The other checks that ask it are silent when it
-// does not answer: this one has said so.
+// runtime asks the runtime for its version. The other checks of the runtime are silent when it
+// does not answer: this one has reported that.
 func runtime(ctx context.Context, m *Machine) []Finding {
 	v, err := m.Runtime.Version(ctx)
 	switch {
@@ -41,12 +41,12 @@ func (m *Machine) endpoints() []string {
 	return cri.WellKnown()
 }
 
-// noSocket reports whether none of the runtime's sockets is there.
+// noSocket reports whether none of the runtime's sockets exists.
 func (m *Machine) noSocket() bool {
 	return !slices.ContainsFunc(m.endpoints(), isThere)
 }
 
-// network tells whether pods with a network of their own can start.
+// network checks whether pods with a network of their own can start.
 func network(ctx context.Context, m *Machine) (found []Finding) {
 	st, err := m.Runtime.Status(ctx)
 	if err != nil {
@@ -66,8 +66,8 @@ func network(ctx context.Context, m *Machine) (found []Finding) {
 	return orOK(append(found, lostAddresses(m)...), "pods get addresses of their own")
 }
 
-// lostAddresses finds the addresses that the CNI plugin host-local never gives again: it
-// syncs none, and a power cut left their files without the sandbox's id.
+// lostAddresses finds the addresses that the CNI plugin host-local never assigns again: it syncs
+// none, and a power cut left their files without the sandbox's id.
 func lostAddresses(m *Machine) (found []Finding) {
 	files, _ := filepath.Glob(m.file("var/lib/cni/networks/*/*"))
 	for _, file := range files {
@@ -80,7 +80,7 @@ func lostAddresses(m *Machine) (found []Finding) {
 	return found
 }
 
-// pauseImage tells whether sandboxes can be made without a network.
+// pauseImage checks whether sandboxes can be made without a network.
 func pauseImage(ctx context.Context, m *Machine) []Finding {
 	info, err := m.Runtime.Info(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func pauseImage(ctx context.Context, m *Machine) []Finding {
 	return []Finding{ok("%s is here", ref)}
 }
 
-// pinned looks for the image of sandboxes where the runtime does not name it.
+// pinned looks for the image of sandboxes if the runtime does not name it.
 func pinned(ctx context.Context, c *cri.Client) []Finding {
 	all, err := c.Images(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func pinned(ctx context.Context, c *cri.Client) []Finding {
 	return []Finding{warn("start a pod while there is a network", "no image is pinned: the one of sandboxes may have to be pulled")}
 }
 
-// cgroupDriver tells whether the agent and the runtime agree on who makes cgroups.
+// cgroupDriver checks whether the agent and the runtime agree on who makes cgroups.
 func cgroupDriver(ctx context.Context, m *Machine) []Finding {
 	mine := m.Config.CgroupDriver
 	if mine == "none" {

@@ -8,12 +8,12 @@ import (
 	"monopod/cri"
 )
 
-// shutdownSeen is the file that CRI-O makes where it notes whether it has ended orderly;
-// its name is clean_shutdown_file's with .supported.
+// shutdownSeen is the file that CRI-O makes if it records whether it has ended orderly; its name
+// is clean_shutdown_file's with .supported.
 const shutdownSeen = "var/lib/crio/clean.shutdown.supported"
 
-// wipedImages warns of images that do not outlive a power cut: crio wipe deletes all of
-// them at a boot before which CRI-O has not ended orderly (CRI-O, internal/criocli/wipe.go).
+// wipedImages warns of images that do not outlive a power cut: crio wipe deletes all of them at a
+// boot before which CRI-O has not ended orderly (CRI-O, internal/criocli/wipe.go).
 func wipedImages(ctx context.Context, m *Machine) []Finding {
 	if _, err := os.Stat(m.file(shutdownSeen)); err != nil || m.runtimeName(ctx) != cri.CRIO || !m.enabledUnit("crio-wipe.service") {
 		return nil

@@ -1,7 +1,7 @@
-// Package events keeps what happened to pods and the node, as v1 Events: similar
-// events are counted instead of repeated, floods are dropped, and the rest is
-// kept in memory and in a file that survives the agent. Events are reports: a
-// caller never waits, and a full disk stops nothing else.
+// Package events keeps what happened to pods and the node, as v1 Events: similar events are
+// counted instead of repeated, floods are dropped, and the rest is kept in memory and in a file
+// that survives the agent. Events are reports: a caller never waits, and a full disk stops nothing
+// else.
 package events
 
 import (
@@ -26,8 +26,8 @@ const MessageLimit = 1024
 
 // Config is the settings of a Recorder.
 type Config struct {
-	Path string       // of the file; "": there is none
-	Node string       // whose events they are
+	Path string       // of the file; "": none
+	Node string       // the node whose events they are
 	Log  *slog.Logger // must be given
 }
 
@@ -40,7 +40,7 @@ type Recorder struct {
 	mu       sync.Mutex // guards what follows
 	memory   memory
 	watchers map[*Watch]bool
-	over     bool // no watch starts any more
+	over     bool // no new watch is accepted
 }
 
 // Open returns a Recorder that continues with the events of the file. Run must be
@@ -65,30 +65,30 @@ func Open(c Config) *Recorder {
 	return r
 }
 
-// Event records an event and logs it, unless the like was logged within
-// the last hour. kind is v1.EventTypeNormal or v1.EventTypeWarning.
-func (r *Recorder) Event(about v1.ObjectReference, kind, reason string, said message.Text) {
-	if !r.add(about, kind, reason, said, time.Time{}) {
+// Event records an event and logs it, unless a similar one was logged within the last hour. kind
+// is v1.EventTypeNormal or v1.EventTypeWarning.
+func (r *Recorder) Event(about v1.ObjectReference, kind, reason string, text message.Text) {
+	if !r.add(about, kind, reason, text, time.Time{}) {
 		return
 	}
 	level := slog.LevelInfo
 	if kind == v1.EventTypeWarning {
 		level = slog.LevelWarn
 	}
-	r.config.Log.Log(context.Background(), level, clip(said.String()), append(logged(&about), "reason", reason)...)
+	r.config.Log.Log(context.Background(), level, clip(text.String()), append(logged(&about), "reason", reason)...)
 }
 
 // Record is Event for what the caller has logged in other words.
-func (r *Recorder) Record(about v1.ObjectReference, kind, reason string, said message.Text) {
-	r.add(about, kind, reason, said, time.Time{})
+func (r *Recorder) Record(about v1.ObjectReference, kind, reason string, text message.Text) {
+	r.add(about, kind, reason, text, time.Time{})
 }
 
-// RecordTry is Record for what failed and is tried again then; zero: when, is not known.
-func (r *Recorder) RecordTry(about v1.ObjectReference, kind, reason string, said message.Text, next time.Time) {
-	r.add(about, kind, reason, said, next)
+// RecordTry is Record for what failed and is tried again at next; zero: that is not known.
+func (r *Recorder) RecordTry(about v1.ObjectReference, kind, reason string, text message.Text, next time.Time) {
+	r.add(about, kind, reason, text, next)
 }
 
-// logged says in the log what an event is about.
+// logged returns the log attributes of what an event is about.
 func logged(about *v1.ObjectReference) []any {
 	name := about.Name
 	if about.Namespace != "" {
@@ -102,18 +102,18 @@ func logged(about *v1.ObjectReference) []any {
 }
 
 // add records an event and reports whether it is a new one.
-func (r *Recorder) add(about v1.ObjectReference, kind, reason string, said message.Text, next time.Time) (fresh bool) {
+func (r *Recorder) add(about v1.ObjectReference, kind, reason string, text message.Text, next time.Time) (fresh bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	rec, fresh := r.memory.add(about, kind, reason, said, now)
+	rec, fresh := r.memory.add(about, kind, reason, text, now)
 	if rec == nil {
 		return false
 	}
 	rec.dirty, rec.next = true, next
-	if fresh || now.Sub(rec.told) >= retell {
-		rec.told = now
-		r.tell(rec)
+	if fresh || now.Sub(rec.notified) >= renotify {
+		rec.notified = now
+		r.notify(rec)
 	}
 	if fresh {
 		r.fresh.Wake()
@@ -127,8 +127,8 @@ func (r *Recorder) add(about v1.ObjectReference, kind, reason string, said messa
 // latest last. They may hold secrets: see ListPublic.
 func (r *Recorder) List(pod string) *List { return r.list(view{pod: pod}) }
 
-// ListPublic is List for readers who are not root: it leaves out the events about
-// files, and of messages all but what was made for anybody to read.
+// ListPublic is List for readers who are not root: it leaves out the events about files, and all
+// of the messages but their public part.
 func (r *Recorder) ListPublic(pod string) *List { return r.list(view{pod, true}) }
 
 func (r *Recorder) list(v view) *List {
@@ -149,7 +149,7 @@ func (r *Recorder) listed(v view) *List {
 	return l
 }
 
-// List is events as they were at a moment. It is much smaller than they are.
+// List is a copy of the events at one moment. It is much smaller than they are.
 type List struct {
 	node    string
 	records []record

@@ -14,21 +14,21 @@ import (
 	"monopod/agent/disk"
 )
 
-// journal is the file: a v1 Event as JSON on each line. A line replaces an
-// earlier one with the same name. New events are appended; when too much of the
-// file is outdated, it is rewritten, atomically.
+// journal is the file: a v1 Event as JSON on each line. A line replaces an earlier one with the
+// same name. New events are appended; when too much of the file is outdated, it is rewritten,
+// atomically.
 type journal struct {
 	path  string
-	whole bool  // the file is known to hold what it should, size bytes of it
+	whole bool  // the file is known to be complete, with size bytes
 	size  int64 // as this process left it
 	least int64 // size when it was last rewritten
 }
 
-// sizeMin is how large the file may always be, in bytes.
+// sizeMin is a size that the file may always have, in bytes.
 const sizeMin = 512 << 10
 
-// load reads what the previous agent left. torn are lines that are no events: a
-// machine that lost power may have left one.
+// load reads what the previous agent left. torn is the number of lines that are no events: a power
+// cut may have left one.
 func (j *journal) load() (events []v1.Event, torn int, err error) {
 	err = disk.ReadOrAside(j.path, func(data []byte) error {
 		events, torn = decode(data)
@@ -41,8 +41,8 @@ func (j *journal) load() (events []v1.Event, torn int, err error) {
 	return events, torn, err
 }
 
-// Read returns the events of a file that an agent wrote, or writes, the latest
-// last. Lines that cannot be read are left out.
+// Read returns the events of a file that an agent wrote, or writes, the latest last. Unreadable
+// lines are left out.
 func Read(path string) ([]v1.Event, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func Read(path string) ([]v1.Event, error) {
 	}
 	events, _ := decode(data)
 	for k := range events {
-		delete(events[k].Annotations, annPublic) // the file's own
+		delete(events[k].Annotations, annPublic) // only for the file
 	}
 	return events, nil
 }
@@ -90,15 +90,15 @@ func encode(records []record, node string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// fits reports whether lines may be appended: there is room, and the file is
-// the one that this process left.
+// fits reports whether lines may be appended: there is room, and the file is as this process left
+// it.
 func (j *journal) fits(lines []byte) bool {
 	now, err := os.Stat(j.path) // a new file is written whole, and its folder with it
 	return err == nil && now.Size() == j.size && j.size+int64(len(lines)) <= max(sizeMin, 2*j.least)
 }
 
-// append is not synced: a power cut may take the last half minute, and load knows
-// a torn line.
+// append is not synced: a power cut may lose the last half minute, and load recognizes a torn
+// line.
 func (j *journal) append(lines []byte) error {
 	j.whole = false
 	f, err := os.OpenFile(j.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

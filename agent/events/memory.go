@@ -15,14 +15,14 @@ import (
 const (
 	keepAll       = 1000             // events in all
 	keepSubject   = 100              // of one thing
-	repeatWithin  = time.Hour        // an event that was seen less long ago is counted instead of repeated
-	similarMost   = 10               // the event with that many messages, and each after it, is combined with the like
+	repeatWithin  = time.Hour        // an event seen less long ago is counted instead of repeated
+	similarMost   = 10               // the event with that many messages, and each after it, is combined with similar ones
 	similarGap    = 10 * time.Minute // events so far apart are not similar
 	stormBurst    = 25               // new events of one type about one thing at once
 	stormInterval = 5 * time.Minute  // one more each
 )
 
-// memory is the events that are kept. Its zero value needs histories.
+// memory is the stored events. Its zero value needs histories.
 type memory struct {
 	histories map[subject]*history
 	count     int   // of all records
@@ -43,21 +43,21 @@ type history struct {
 	storm   map[string]*bucket // by type
 }
 
-// add records an event. It returns the record that holds it now and
-// whether that is a new one; nil if there were too many lately.
-func (m *memory) add(about v1.ObjectReference, kind, reason string, said message.Text, now time.Time) (rec *record, fresh bool) {
+// add records an event. It returns the record that holds it now and whether that is a new one; nil
+// if there were too many recently.
+func (m *memory) add(about v1.ObjectReference, kind, reason string, text message.Text, now time.Time) (rec *record, fresh bool) {
 	h := m.histories[subjectOf(&about)]
 	if h == nil {
 		h = &history{storm: map[string]*bucket{}}
 	}
 	combined := false
-	if rec = h.find(&about, kind, reason, clip(said.String()), now); rec == nil {
+	if rec = h.find(&about, kind, reason, clip(text.String()), now); rec == nil {
 		rec, combined = h.similar(&about, kind, reason, now)
 	}
 	if combined {
-		said = message.Of(combinedPrefix+"%s", said)
+		text = message.Of(combinedPrefix+"%s", text)
 	}
-	whole, public := clip(said.String()), clip(said.Public())
+	whole, public := clip(text.String()), clip(text.Public())
 	if rec != nil {
 		rec.message, rec.public, rec.last, rec.turn = whole, public, now, m.next()
 		rec.count++
@@ -78,7 +78,7 @@ func (m *memory) next() uint64 {
 	return m.turn
 }
 
-// recall takes a record of the previous agent.
+// recall adds a record of the previous agent.
 func (m *memory) recall(rec *record) {
 	m.stamp, rec.turn = max(m.stamp, rec.stamp), m.next()
 	h := m.histories[subjectOf(&rec.about)]
@@ -88,7 +88,7 @@ func (m *memory) recall(rec *record) {
 	m.keep(h, rec)
 }
 
-// keep adds a record, for which the oldest may have to go.
+// keep adds a record, and drops the oldest if there are too many.
 func (m *memory) keep(h *history, rec *record) {
 	m.histories[subjectOf(&rec.about)] = h
 	h.records = append(h.records, rec)
@@ -144,9 +144,8 @@ func (h *history) find(about *v1.ObjectReference, kind, reason, message string, 
 	return nil
 }
 
-// similar returns the record that combines an event with many others that differ
-// only in their message; nil: a new one. It counts those between which, up to
-// now, no gap is long.
+// similar returns the record that combines an event with many others that differ only in their
+// message; nil: a new one. It counts those with no long gap between them, up to now.
 func (h *history) similar(about *v1.ObjectReference, kind, reason string, now time.Time) (into *record, combined bool) {
 	var alike []*record
 	for _, rec := range h.records {

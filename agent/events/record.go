@@ -17,20 +17,20 @@ type record struct {
 	about           v1.ObjectReference
 	kind, reason    string // kind: Normal or Warning
 	message         string
-	public          string    // message as anybody may read it
+	public          string    // the part of message for clients other than root
 	next            time.Time // when what failed is tried again; zero: not known
 	count           int32
 	first, last     time.Time
-	told            time.Time // when watchers were told last
-	stamp           int64     // makes its name; no two are alike
+	notified        time.Time // when watchers were notified last
+	stamp           int64     // makes its name; unique
 	turn            uint64    // the order in which records changed last
-	combined, dirty bool      // it stands for many messages; the file does not know it as it is
+	combined, dirty bool      // it stands for many messages; the file lacks its present state
 }
 
 // combinedPrefix starts the message of an event that stands for similar ones.
 const combinedPrefix = "(combined from similar events): "
 
-// event returns the record as the API has it.
+// event returns the record in the form of the API.
 func (r *record) event(node string) *v1.Event {
 	namespace := cmp.Or(r.about.Namespace, metav1.NamespaceDefault)
 	name := r.about.Name[strings.LastIndexByte(r.about.Name, '/')+1:]
@@ -48,11 +48,10 @@ func (r *record) event(node string) *v1.Event {
 	return e
 }
 
-// AnnNext is the annotation of an event that says when what failed is tried again, as RFC 3339 has
-// it.
+// AnnNext is the annotation of an event with the next try of what failed, as in RFC 3339.
 const AnnNext = "monopod.next-try"
 
-// NextOf returns when what failed is tried again; zero: the event does not say.
+// NextOf returns when what failed is tried again; zero: the event does not have it.
 func NextOf(e *v1.Event) time.Time {
 	next, err := time.Parse(time.RFC3339, e.Annotations[AnnNext])
 	if err != nil {
@@ -72,7 +71,7 @@ func recordOf(e *v1.Event) *record {
 	return r
 }
 
-// of reports whether the record is about that pod, "namespace/name"; "": any thing.
+// of reports whether the record is about that pod, "namespace/name"; "": anything.
 func (r *record) of(pod string) bool {
 	return pod == "" || r.about.Kind == "Pod" && pod == r.about.Namespace+"/"+r.about.Name
 }
@@ -82,20 +81,20 @@ func byTime(a, b record) int {
 	return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.turn, b.turn))
 }
 
-// PodRef is what events about a pod are about.
+// PodRef is the object of events about a pod.
 func PodRef(namespace, name, uid string) v1.ObjectReference {
 	return v1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: namespace, Name: name, UID: types.UID(uid)}
 }
 
-// NodeRef is what events about the node are about.
+// NodeRef is the object of events about the node.
 func NodeRef(name string) v1.ObjectReference {
 	return v1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: name}
 }
 
-// FileRef is what events about a manifest are about.
+// FileRef is the object of events about a manifest.
 func FileRef(path string) v1.ObjectReference { return v1.ObjectReference{Kind: "File", Name: path} }
 
-// ContainerRef is what events about one of the pod's containers are about.
+// ContainerRef is the object of events about one of the pod's containers.
 func ContainerRef(pod v1.ObjectReference, spec *v1.PodSpec, container string) v1.ObjectReference {
 	list := "containers"
 	for k := range spec.InitContainers {

@@ -9,8 +9,8 @@ import (
 
 const watchBuffer = 256 // events that a reader may be behind
 
-// retell is how often at most a watch gets the repetitions of one event.
-const retell = time.Second
+// renotify is how often at most a watch gets the repetitions of one event.
+const renotify = time.Second
 
 // ErrEnding: the Recorder is ending.
 var ErrEnding = errors.New("the agent is ending")
@@ -22,9 +22,9 @@ type Watch struct {
 	news     chan record // closed when the Recorder ends, or by it because its reader is too slow
 }
 
-// Watch returns the events about a pod, "namespace/name", or about anything if
-// pod is "", and a Watch for those that follow. The caller must call its Close, and
-// bounds how many there are. They may hold secrets: see WatchPublic.
+// Watch returns the events about a pod, "namespace/name", or about anything if pod is "", and a
+// Watch for those that follow. The caller must call its Close, and limits the number of watches.
+// They may hold secrets: see WatchPublic.
 func (r *Recorder) Watch(pod string) (*List, *Watch, error) { return r.watch(view{pod: pod}) }
 
 // WatchPublic is to Watch as ListPublic is to List.
@@ -69,9 +69,8 @@ func (r *Recorder) end(w *Watch) {
 	}
 }
 
-// tell offers an event to all watches. One that is not read is closed. r.mu is
-// held.
-func (r *Recorder) tell(rec *record) {
+// notify offers an event to all watches. One that is not read is closed. r.mu is held.
+func (r *Recorder) notify(rec *record) {
 	for w := range r.watchers {
 		if !w.view.has(rec) {
 			continue
@@ -84,7 +83,7 @@ func (r *Recorder) tell(rec *record) {
 	}
 }
 
-// endWatches ends all watches, and those to come.
+// endWatches ends all present and future watches.
 func (r *Recorder) endWatches() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

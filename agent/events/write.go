@@ -11,7 +11,7 @@ import (
 // When the file is written.
 const (
 	gather = time.Second      // new events become one write
-	lazily = 30 * time.Second // that an event came again can wait
+	lazily = 30 * time.Second // a repetition of an event can wait
 )
 
 // Run writes events to the file until ctx ends, and then ends all watches. It
@@ -44,7 +44,7 @@ func (r *Recorder) Run(ctx context.Context) {
 		case <-timer.C:
 			due = time.Time{}
 			err := r.flush()
-			r.say(err, fails)
+			r.logWrite(err, fails)
 			if err == nil {
 				fails, notBefore = 0, time.Time{}
 				continue
@@ -56,9 +56,9 @@ func (r *Recorder) Run(ctx context.Context) {
 	}
 }
 
-// say logs that the file cannot be written, and that it can again. fails are
-// the failures in a row before.
-func (r *Recorder) say(err error, fails int) {
+// logWrite logs that the file cannot be written, and that it can be again. fails is the number of
+// failures in a row before.
+func (r *Recorder) logWrite(err error, fails int) {
 	switch {
 	case err != nil && fails == 0:
 		r.config.Log.Warn("writing events failed; retrying", "err", err)
@@ -76,8 +76,7 @@ func (r *Recorder) Close() {
 	}
 }
 
-// flush brings the file up to date. After a failure the content of the file is
-// unknown, so it is rewritten.
+// flush updates the file. After a failure the content of the file is unknown, so it is rewritten.
 func (r *Recorder) flush() error {
 	if r.config.Path == "" {
 		return nil
@@ -99,8 +98,8 @@ func (r *Recorder) flush() error {
 	return r.journal.rewrite(lines)
 }
 
-// dirty returns the records that the file does not know, or all, the latest
-// last, and takes them for written.
+// dirty returns the records that the file lacks, or all, the latest last, and marks them as
+// written.
 func (r *Recorder) dirty(all bool) []record {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,8 +26,7 @@ type Images struct {
 	Volumes map[string]string // refs for the image volumes that it mounts, by volume
 }
 
-// fetch gets the images of a container in the background. Its goroutine closes
-// done last.
+// fetch gets the images of a container in the background. Its goroutine closes done last.
 type fetch struct {
 	wanted []podspec.WantedImage
 	since  time.Time
@@ -44,7 +43,7 @@ type Settings struct {
 	Images  *image.Puller
 	Events  *podevents.Recorder
 	Secrets func(*v1.Pod) []*v1.Secret // for the pod's pulls
-	Wake    func()                     // is called when a fetch has ended
+	Wake    func()                     // called when a fetch has ended
 	Go      func(func())               // starts a goroutine that the worker waits for
 
 	// Caught turns a panic into *err and reports it; it is deferred itself. Fault reports
@@ -78,16 +77,16 @@ func containersOf(p *v1.Pod) []v1.Container {
 	return slices.Concat(p.Spec.InitContainers, p.Spec.Containers)
 }
 
-// Start starts to fetch a container's images, all at once, unless that was started
-// already. Images that are present and may be used are not pulled.
+// Start starts to fetch a container's images, all at once, unless that was started already. Images
+// that are present and may be used are not pulled.
 func (g *Set) Start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig) {
 	if g.of(p, c) == nil {
 		g.all[c.Name] = g.start(ctx, p, c, sandbox, false)
 	}
 }
 
-// of returns the fetch of what a container wants; nil: there is none, or it is of what another
-// version of the pod wants.
+// of returns the fetch for a container; nil: there is none, or it is for another version of the
+// pod.
 func (g *Set) of(p *v1.Pod, c *v1.Container) *fetch {
 	f := g.all[c.Name]
 	if f == nil || !slices.Equal(f.wanted, podspec.WantedImages(p, c)) {
@@ -96,12 +95,12 @@ func (g *Set) of(p *v1.Pod, c *v1.Container) *fetch {
 	return f
 }
 
-// Again starts to fetch a container's images once more. That is not told.
+// Again starts to fetch a container's images once more. It records no event for that.
 func (g *Set) Again(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig) {
 	g.all[c.Name] = g.start(ctx, p, c, sandbox, true)
 }
 
-// Ended returns how a container's fetch has ended; false: it has not, or there is none.
+// Ended returns the result of a container's fetch; false: it has not ended, or there is none.
 func (g *Set) Ended(name string) (images *Images, err error, ended bool) {
 	f := g.all[name]
 	if f == nil || !f.ready() {
@@ -110,7 +109,7 @@ func (g *Set) Ended(name string) (images *Images, err error, ended bool) {
 	return f.images, f.err, true
 }
 
-// start starts a fetch. again: another one was told of.
+// start starts a fetch. again: events were recorded for another one.
 func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig, again bool) *fetch {
 	about := events.AboutContainer(p, c.Name)
 	f := &fetch{wanted: podspec.WantedImages(p, c), since: time.Now(), done: make(chan struct{})}
@@ -198,9 +197,8 @@ func (f *fetch) ready() bool {
 	}
 }
 
-// Of returns what gets a container's images, or ErrFetching while one is not present:
-// the end of its fetch, or if there is none, what is present. Any goroutine may call
-// what it returns.
+// Of returns a func that gets a container's images, or ErrFetching while one is not present: the
+// result of its fetch, or if there is none, the present images. Any goroutine may call that func.
 func (g *Set) Of(p *v1.Pod, name string) func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
 	var f *fetch
 	if c := podspec.FindContainer(p, name); c != nil {
@@ -230,7 +228,7 @@ func (g *Set) present(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *
 	})
 }
 
-// Drop forgets the fetch of what a container wants. What another version of the pod wants stays.
+// Drop forgets the fetch for a container. One for another version of the pod stays.
 func (g *Set) Drop(p *v1.Pod, name string) {
 	c := podspec.FindContainer(p, name)
 	if c != nil && g.of(p, c) != nil {
@@ -245,7 +243,7 @@ func (g *Set) DropEnded(name string) {
 	}
 }
 
-// Become forgets all fetches, and takes over what was fetched for a pod before it began.
+// Become forgets all fetches, and takes over what was fetched for a pod before it started.
 func (g *Set) Become(p *v1.Pod, ready Ready) {
 	g.all = map[string]*fetch{}
 	for _, c := range containersOf(p) {
@@ -260,7 +258,7 @@ func (g *Set) Become(p *v1.Pod, ready Ready) {
 // Ran are references to the images that a container ran, by volume, and its own by "".
 type Ran map[string]string
 
-// RanBy returns what a container of the runtime was made with.
+// RanBy returns the images that a container of the runtime was made with.
 func RanBy(c *v1.Container, st *rt.ContainerStatus) Ran {
 	ran := Ran{"": st.GetImageRef()}
 	for _, m := range c.VolumeMounts {
@@ -273,8 +271,9 @@ func RanBy(c *v1.Container, st *rt.ContainerStatus) Ran {
 	return ran
 }
 
-// OfRan is Of for a container that starts again as what it ran: a tag may stand for another image
-// by now. What is there no longer, and what is pulled for each start, comes as Of says.
+// OfRan is Of for a container that starts again with the images that it ran: a tag may refer to
+// another image by now. Images that are gone, and those that are pulled for each start, are as
+// with Of.
 func (g *Set) OfRan(p *v1.Pod, name string, ran Ran) func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
 	asNamed := g.Of(p, name)
 	return func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
@@ -297,5 +296,5 @@ func (g *Set) OfRan(p *v1.Pod, name string, ran Ran) func(ctx context.Context, c
 	}
 }
 
-// errNotAsRan: an image is not to be used as it was.
+// errNotAsRan: an image must not be used as before.
 var errNotAsRan = errors.New("it is not as it was")

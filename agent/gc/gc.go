@@ -27,10 +27,9 @@ import (
 // GarbageEvery is the period of garbage collection (kubelet: the same).
 const GarbageEvery = time.Minute
 
-// Garbage removes the agent's files of pods and containers that are gone.
-// Workers remove what their pods leave; Garbage removes what is left when an
-// agent is killed or containers are removed by hand. The root dir has a folder
-// for each of the agent's pods, which is removed last.
+// Garbage removes the agent's files of pods and containers that are gone. Workers remove what
+// their pods leave; Garbage removes what is left when an agent is killed or containers are removed
+// by hand. The root dir has a folder for each of the agent's pods, which is removed last.
 type Garbage struct {
 	Root              *checkpoint.Root
 	Cgroups           *node.PodCgroups
@@ -120,7 +119,7 @@ func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure
 		err := g.contained(ctx, uid)
 		if err == nil {
 			delete(suspects, uid)
-			g.sayRemoved(uid, what)
+			g.logRemoved(uid, what)
 			continue
 		}
 		if logged[uid] = err.Error(); logged[uid] != g.logged[uid] && ctx.Err() == nil {
@@ -133,9 +132,9 @@ func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure
 	g.suspects, g.logged = suspects, logged
 }
 
-// sayRemoved logs that an orphaned pod was removed. With an unusable checkpoint nothing
-// else tells of its volumes, so it is an event too.
-func (g *Garbage) sayRemoved(uid string, what checkpoint.Remnant) {
+// logRemoved logs that an orphaned pod was removed. With an unusable checkpoint nothing else
+// records its volumes, so it is an event too.
+func (g *Garbage) logRemoved(uid string, what checkpoint.Remnant) {
 	if what != checkpoint.Unreadable {
 		g.Log.Info("orphaned pod removed", "uid", uid)
 		return
@@ -180,7 +179,7 @@ func (g *Garbage) remove(ctx context.Context, uid string) error {
 	return nil
 }
 
-// removeLogs removes the logs of a pod, whatever its name was, and their links.
+// removeLogs removes the logs of a pod with any name, and their links.
 func (g *Garbage) removeLogs(ctx context.Context, uid string) error {
 	err := disk.Each(g.PodLogs, 0, func(name string) error {
 		if UidOfLogs(name) != uid {

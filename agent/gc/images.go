@@ -11,10 +11,9 @@ import (
 	"monopod/manifests"
 )
 
-// ImageNeeds is what pods need on this machine. Images: those of all desired pods,
-// whether they run or wait for an allocation, and those of all versions with a
-// checkpoint. Folders: those of all desired pods. The sync loop publishes; any
-// goroutine may read. With nil, nothing is known.
+// ImageNeeds is what pods need on this machine. Images: those of all desired pods, whether they
+// run or wait for an allocation, and those of all versions with a checkpoint. Folders: those of
+// all desired pods. The sync loop publishes; any goroutine may read. With nil, nothing is known.
 type ImageNeeds struct {
 	Root    *checkpoint.Root
 	Changed func() // called after the first Publish
@@ -23,8 +22,8 @@ type ImageNeeds struct {
 	complete atomic.Bool
 }
 
-// Publish stores the desired pods, which must not be changed afterwards. It is called before any of them
-// starts, so that no image is removed which is about to be used.
+// Publish stores the desired pods, which must not be changed afterwards. It is called before any
+// of them starts, so that no image is removed that is about to be used.
 func (n *ImageNeeds) Publish(pods []*manifests.Pod) {
 	if n == nil {
 		return
@@ -34,7 +33,7 @@ func (n *ImageNeeds) Publish(pods []*manifests.Pod) {
 	}
 }
 
-// SetComplete says whether the published pods are all that manifests give.
+// SetComplete sets whether the published pods are all that manifests give.
 func (n *ImageNeeds) SetComplete(complete bool) {
 	if n != nil {
 		n.complete.Store(complete)

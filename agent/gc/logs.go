@@ -16,7 +16,7 @@ import (
 // itself, for example with their sandbox. The newest logs stay, as many as dead
 // containers are kept; they also number the next attempt.
 func (g *Garbage) collectLogs(live map[string]bool) {
-	var failed error // of all, the last one: it is one trouble as a rule
+	var failed error // the last one of all: usually all have one cause
 	_ = disk.Each(g.PodLogs, 0, func(pod string) error {
 		if !g.ours(pod) {
 			return nil
@@ -33,8 +33,8 @@ func (g *Garbage) collectLogs(live map[string]bool) {
 	}
 }
 
-// collectLogsIn does it for one container's folder, which others may fill. It returns the
-// last error of a removal.
+// collectLogsIn does it for one container's folder, which others may fill. It returns the last
+// error of a removal.
 func (g *Garbage) collectLogsIn(dir string, live map[string]bool) (failed error) {
 	for k, n := range attemptsIn(dir) {
 		if k <= max(g.Dead(), 1) || live[logOf(dir, n)] {
@@ -47,12 +47,12 @@ func (g *Garbage) collectLogsIn(dir string, live map[string]bool) (failed error)
 	return failed
 }
 
-// maxAttempts bounds how many attempts of a container are looked at at once; the next
-// collection finds more.
+// maxAttempts bounds how many attempts of a container are listed at once; the next collection
+// finds more.
 const maxAttempts = 100
 
-// attemptsIn returns the attempts with logs in a container's log folder, newest
-// first. Of very many they are some.
+// attemptsIn returns the attempts with logs in a container's log folder, newest first. If there
+// are very many, it returns some.
 func attemptsIn(dir string) []uint32 {
 	seen := map[uint32]bool{}
 	podlog.EachLog(dir, func(n uint32, s disk.Stat) {

@@ -17,7 +17,7 @@ import (
 	"monopod/manifests"
 )
 
-// Reasons of the events about what the owner asks for.
+// Reasons of the events about requests of the owner.
 const (
 	ReasonStopped  = status.ReasonStopped
 	ReasonStarts   = "Starting"
@@ -25,12 +25,12 @@ const (
 	ReasonReleased = "Released"
 )
 
-// Requests answers what the owner asks for. An answer comes once it is on disk.
+// Requests answers the requests of the owner. An answer is returned once it is on disk.
 type Requests struct {
 	Store   *Store
 	Pods    *status.Store
-	Desired func(manifests.Key) bool // a manifest gives the pod, or it runs without one until its removal is sure
-	Changed func()                   // the record is another
+	Desired func(manifests.Key) bool // a manifest gives the pod, or it runs without one until its removal is certain
+	Changed func()                   // the record has changed
 	Events  *events.Recorder
 	Log     *slog.Logger
 	Node    string
@@ -69,8 +69,8 @@ func (r *Requests) Start(_ context.Context, key manifests.Key, _ url.Values) err
 	})
 }
 
-// Hold keeps a pod, or with no key all of the node, from being changed, for the time
-// "for"; without one until Release.
+// Hold keeps a pod, or with no key all of the node, from being changed, for the time "for";
+// without one until Release.
 func (r *Requests) Hold(_ context.Context, key manifests.Key, q url.Values) error {
 	var lasts time.Duration
 	if text := q.Get("for"); text != "" {
@@ -113,7 +113,7 @@ func (r *Requests) Release(_ context.Context, key manifests.Key, _ url.Values) e
 	})
 }
 
-// about returns what events about the request are about.
+// about returns the object of events about the request.
 func (r *Requests) about(key manifests.Key) (v1.ObjectReference, error) {
 	if key.Name == "" {
 		return events.NodeRef(r.Node), nil
@@ -136,7 +136,7 @@ func (r *Requests) pod(key manifests.Key) (*v1.Pod, error) {
 	return p, nil
 }
 
-func (r *Requests) change(about v1.ObjectReference, reason string, said message.Text, with func(*State)) error {
+func (r *Requests) change(about v1.ObjectReference, reason string, text message.Text, with func(*State)) error {
 	if err := r.Store.Change(with); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (r *Requests) change(about v1.ObjectReference, reason string, said message.
 		name = about.Namespace + "/" + name
 	}
 	r.Log.Info("the owner's request is recorded", "of", name, "reason", reason)
-	r.Events.Record(about, v1.EventTypeNormal, reason, said)
+	r.Events.Record(about, v1.EventTypeNormal, reason, text)
 	r.Changed()
 	return nil
 }

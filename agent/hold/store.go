@@ -1,5 +1,5 @@
-// Package hold keeps what the owner of the machine wants left alone: pods that are
-// stopped, and versions that are not to change.
+// Package hold keeps what the owner of the machine requests not to be changed: pods that are
+// stopped, and versions that are held.
 package hold
 
 import (
@@ -26,8 +26,8 @@ import (
 // file is the record, in the root dir.
 const file = "holds.json"
 
-// State is the record on disk. It is never changed: another takes its place. The keys
-// of pods are namespace/name.
+// State is the record on disk. It is never changed, only replaced. The keys of pods are
+// namespace/name.
 type State struct {
 	Stopped map[string]Stop `json:"stopped,omitempty"`
 	Held    map[string]Hold `json:"held,omitempty"`
@@ -36,7 +36,7 @@ type State struct {
 }
 
 // Lock is a file with which the workload of a pod keeps its changes away, and since when: each
-// agent goes on counting. An agent that does not know it counts from when it starts, and drops
+// agent continues the count. An agent that does not know it counts from its own start, and drops
 // the record when it writes the next one.
 type Lock struct {
 	UID   types.UID         `json:"uid"` // of the instance
@@ -59,7 +59,7 @@ type Hold struct {
 	For    time.Duration   `json:"for,omitempty"`
 }
 
-// lasted returns for how long it holds by now.
+// lasted returns how long it has lasted.
 func (h Hold) lasted(now checkpoint.Moment) time.Duration {
 	return checkpoint.Moment{Mark: h.At, Wall: h.Since}.Since(now)
 }
@@ -75,7 +75,7 @@ func (h Hold) Ends() time.Time {
 	return h.Since.Add(h.For)
 }
 
-// byClock returns the hold with the begin that the present clock would have shown, if it was
+// byClock returns the hold with the beginning that the present clock would have shown, if it was
 // set since: then that is when it ends by this clock.
 func (h Hold) byClock(now checkpoint.Moment) Hold {
 	began := now.Wall.Add(-h.lasted(now))
@@ -85,19 +85,19 @@ func (h Hold) byClock(now checkpoint.Moment) Hold {
 	return h
 }
 
-// Text says that it holds, why, and until when.
+// Text returns that it holds, why, and until when.
 func (h Hold) Text() string { return h.Said().String() }
 
-// Said is Text, of which anybody may read all but why.
+// Said is Text, whose reason only root may read.
 func (h Hold) Said() message.Text {
-	said := message.Fixed("held")
+	text := message.Fixed("held")
 	if h.Reason != "" {
-		said = message.Of("%s: %s", said, message.Private(h.Reason))
+		text = message.Of("%s: %s", text, message.Private(h.Reason))
 	}
 	if h.For > 0 {
-		said = message.Of("%s until %s", said, message.Time(h.Ends()))
+		text = message.Of("%s until %s", text, message.Time(h.Ends()))
 	}
-	return said
+	return text
 }
 
 // Store is the record, on disk if it was opened. Any goroutine may use it.
@@ -110,11 +110,11 @@ type Store struct {
 	ended endedStops
 }
 
-// endedStops are stops that are over and are in the record yet. They are not taken for stops any
-// more, whatever the disk takes; the next change that it takes leaves them out. An agent that
-// starts before that finds them in the record, and has nothing else to go by.
+// endedStops are stops that are over and are still in the record. They do not count any more,
+// whatever the disk takes; the next change that it takes omits them. An agent that starts before
+// that finds them in the record, and has no other source.
 type endedStops struct {
-	mu  sync.Mutex // never held while a disk is waited for
+	mu  sync.Mutex // never held during a wait for the disk
 	all map[string]Stop
 }
 
@@ -144,9 +144,9 @@ func (e *endedStops) recorded(over map[string]Stop) {
 	maps.DeleteFunc(e.all, func(name string, stop Stop) bool { return over[name] == stop })
 }
 
-// Open reads the record in the root dir. The error says that there is one that cannot
-// be read. Then those pods are stopped that were reported as stopped last; that the
-// others are not held is for the caller to tell.
+// Open reads the record in the root dir. An error means that there is one that cannot be read.
+// Then the pods are stopped that were last reported as stopped; the caller must report that the
+// others are not held.
 func Open(root *checkpoint.Root, boot checkpoint.Boot, reported *status.Store, checkpoints []*checkpoint.Checkpoint) (*Store, error) {
 	s := &Store{path: root.Path(file), boot: boot}
 	var read State
@@ -167,9 +167,9 @@ func Open(root *checkpoint.Root, boot checkpoint.Boot, reported *status.Store, c
 	return s, errors.Join(err, s.Change(func(*State) {})) // for the next agent
 }
 
-// Recorded returns what the record in a root dir says that counts now, for those who ask
-// where no agent runs; nothing if there is none, or none that can be read. When a hold ends
-// goes by the clock.
+// Recorded returns the part of the record in a root dir that counts now, for commands without a
+// running agent; nothing if there is none, or none that can be read. The end of a hold is by the
+// clock.
 func Recorded(dir string) State {
 	var read State
 	if disk.Read(filepath.Join(dir, file), disk.JSON(&read)) != nil {
@@ -184,8 +184,8 @@ func (s *Store) State() State {
 	return now
 }
 
-// now is State, with the stops that are over and were left out. These are asked for first: the
-// record may be written without them meanwhile.
+// now is State, with the stops that are over and were left out. These are read first: the record
+// may be written without them meanwhile.
 func (s *Store) now() (now State, over map[string]Stop) {
 	over = s.ended.now()
 	recorded := s.state.Load()
@@ -214,7 +214,7 @@ func (s *Store) EndStops(names []string) (any bool) {
 	return any
 }
 
-// Of returns what holds a pod, by its key, or for "" the node; nil: nothing does.
+// Of returns the hold of a pod, by its key, or for "" of the node; nil: none.
 func (s *Store) Of(pod string) *Hold {
 	state := s.state.Load()
 	if state == nil {
@@ -253,8 +253,8 @@ func (s *State) at(now checkpoint.Moment) State {
 	return out
 }
 
-// Held says why and until when a pod, by its key, or for "" the node is held; nothing: it
-// is not.
+// Held returns why and until when a pod, by its key, or for "" the node is held; nothing: it is
+// not.
 func (s *Store) Held(pod string) message.Text {
 	if h := s.Of(pod); h != nil {
 		return h.Said()

@@ -1,5 +1,5 @@
-// Package hook runs the lifecycle hooks of containers: what a pod wants done
-// right after a container has started, and before it is stopped.
+// Package hook runs the lifecycle hooks of containers: what a pod requests right after a container
+// has started, and before it is stopped.
 package hook
 
 import (
@@ -15,10 +15,10 @@ import (
 
 // Target is the container whose hook is run.
 type Target struct {
-	Host  string             // of an httpGet that names none: the pod's address
+	Host  string             // of an httpGet without one: the pod's address
 	Ports []v1.ContainerPort // by which an httpGet may name its port
-	// Exec runs a command in the container for as long as ctx lasts. That it
-	// exits with another code than 0 is an error.
+	// Exec runs a command in the container, at most until ctx ends. Another exit code than 0 is
+	// an error.
 	Exec func(ctx context.Context, command []string) error
 	// Fallback is called when a server that should speak HTTPS answers in plain
 	// HTTP; it may be nil.
@@ -56,8 +56,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ExitError is a command that failed. What it wrote is for the log only: it may
-// hold what a status must not.
+// ExitError is a command that failed. Its output is for the log only: it may contain what a status
+// must not.
 type ExitError struct {
 	Code   int32
 	Output string
@@ -68,7 +68,7 @@ func (e *ExitError) Error() string { return fmt.Sprintf("exec: the command exite
 // outputLimit is how much of a command's output, or of an error, is logged, in bytes.
 const outputLimit = 1024
 
-// Output returns the end of what a failed command wrote.
+// Output returns the end of a failed command's output.
 func Output(err error) string {
 	var e *ExitError
 	if !errors.As(err, &e) {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// userAgent is the kubelet's for hooks: programs may tell probes by it.
+// userAgent is the kubelet's for hooks: programs may distinguish probes by it.
 const userAgent = "kube-lifecycle/1.36"
 
 const (
@@ -25,9 +25,9 @@ const (
 	maxRedirects = 10
 )
 
-// get asks a web server for a page. Any answer is a success. A server that
-// speaks plain HTTP where https is asked for is asked again in plain HTTP,
-// without the password (kubelet: the same).
+// get requests a page from a web server. Any answer is a success. If a server speaks plain HTTP
+// where https is configured, the request is repeated in plain HTTP, without the password (kubelet:
+// the same).
 func get(ctx context.Context, h *v1.HTTPGetAction, t Target) error {
 	where, err := address(h, t)
 	if err != nil {
@@ -55,7 +55,7 @@ func address(h *v1.HTTPGetAction, t Target) (*url.URL, error) {
 		return nil, fmt.Errorf("httpGet: %w", err)
 	}
 	u, err := url.Parse(h.Path)
-	if err != nil { // then it is no URL, but may be a path
+	if err != nil { // it is no URL, but may be a path
 		u = &url.URL{Path: h.Path}
 	}
 	host := h.Host
@@ -99,7 +99,7 @@ func headers(h *v1.HTTPGetAction) (header http.Header, host string) {
 	switch accept, ok := header["Accept"]; {
 	case !ok:
 		header.Set("Accept", "*/*")
-	case accept[0] == "": // asks for none
+	case accept[0] == "": // no Accept header
 		header.Del("Accept")
 	}
 	return header, host
@@ -122,7 +122,7 @@ func ask(ctx context.Context, where *url.URL, header http.Header, host string) e
 		return err
 	}
 	defer response.Body.Close()
-	io.Copy(io.Discard, io.LimitReader(response.Body, bodyLimit)) // so that the server gets rid of it
+	io.Copy(io.Discard, io.LimitReader(response.Body, bodyLimit)) // so that the server can send all of it
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Auth is what a registry lets a pull in with. It never prints itself.
+// Auth is what a pull authenticates with at a registry. It never prints itself.
 type Auth struct{ Username, Password string }
 
 func (Auth) String() string   { return hidden }
@@ -21,8 +21,8 @@ func (a Auth) config() *rt.AuthConfig {
 	return &rt.AuthConfig{Username: a.Username, Password: a.Password}
 }
 
-// pattern says which repositories a credential is for: globs for the labels of
-// the host, the port, and a prefix of the path.
+// pattern is the repositories that a credential is for: globs for the labels of the host, the
+// port, and a prefix of the path.
 type pattern struct {
 	text   string // normalized, what patterns are ordered by
 	labels []string
@@ -30,16 +30,15 @@ type pattern struct {
 	path   string
 }
 
-// parsePattern reads a key of a docker config, or what a credential provider
-// matches: "host[:port][/path]" with or without a scheme; /v1/ and /v2/ in front
-// of the path mean nothing.
+// parsePattern reads a key of a docker config, or a pattern of a credential provider:
+// "host[:port][/path]" with or without a scheme; /v1/ and /v2/ in front of the path mean nothing.
 func parsePattern(key string) (pattern, error) {
 	if !strings.HasPrefix(key, "http://") && !strings.HasPrefix(key, "https://") {
 		key = "https://" + key
 	}
 	u, err := url.Parse(key)
 	if err != nil || u.Host == "" || u.User != nil {
-		return pattern{}, fmt.Errorf("it is no registry") // what url says would repeat the key
+		return pattern{}, fmt.Errorf("it is no registry") // the error of url would repeat the key
 	}
 	p := pattern{path: u.Path, port: u.Port(), labels: strings.Split(u.Hostname(), ".")}
 	for _, version := range []string{"/v1/", "/v2/"} {
@@ -86,12 +85,11 @@ type entry struct {
 	Auth
 }
 
-// defaultRegistry is the key of the credentials for images whose name says no
-// registry.
+// defaultRegistry is the key of the credentials for images whose name has no registry.
 const defaultRegistry = "index.docker.io"
 
-// matching returns the credentials for a repository, those whose keys come last
-// in the alphabet first: longer paths before shorter ones.
+// matching returns the credentials for a repository, in reverse alphabetical order of their keys:
+// longer paths before shorter ones.
 func matching(all []entry, repository string) []Auth {
 	sorted := slices.SortedStableFunc(slices.Values(all), func(a, b entry) int { return cmp.Compare(b.text, a.text) })
 	var found []Auth
@@ -111,8 +109,8 @@ func matching(all []entry, repository string) []Auth {
 	return found
 }
 
-// isDefault reports whether a repository, whose name always says its registry here,
-// is in the one that image names without a registry mean. localhost is another.
+// isDefault reports whether a repository, whose name always has its registry here, is in the
+// registry that image names without one mean. localhost is another.
 func isDefault(repository string) bool {
 	host, _, _ := strings.Cut(repository, "/")
 	return host == "docker.io" || host == defaultRegistry

@@ -13,9 +13,9 @@ const (
 	backOffMax   = 5 * time.Minute
 )
 
-// backOffs are the waits of each pod for each of its images: the first is
-// 10 s, each next one twice as long up to 5 min. A wait is forgotten when its pod
-// goes, and when nothing has failed for twice the longest wait.
+// backOffs are the waits of each pod for each of its images: the first is 10 s, each next one
+// twice as long up to 5 min. A wait is forgotten when its pod is removed, and when nothing has
+// failed for twice the longest wait.
 type backOffs struct {
 	first, max time.Duration
 
@@ -23,7 +23,7 @@ type backOffs struct {
 	all map[string]map[string]*Error // by pod's uid and reference: the last failure
 }
 
-// pending returns why a pod's image is not to be pulled now, nil if it may be.
+// pending returns why a pod's image must not be pulled now, nil if it may be.
 func (b *backOffs) pending(pod, ref string) *Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// classify decides for each image whether it goes, and why. disk is nil where its
-// usage is not known. It returns those that go, then those that could, in the
-// order in which they are removed; it is a pure function.
+// classify decides for each image whether it is removed, and why. disk is nil if its usage is not
+// known. It returns the images to remove, then those that could be, in the order of their removal;
+// it is a pure function.
 func classify(all []*Entry, disk *Disk, l Limits, now time.Time) (aged, spare []*Entry) {
 	for _, e := range all {
 		unused := now.Sub(latest(e.LastUsed, e.FirstSeen))
@@ -35,7 +35,7 @@ func classify(all []*Entry, disk *Disk, l Limits, now time.Time) (aged, spare []
 	return aged, spare
 }
 
-// classifyForSpace decides which of the spare images go to free space.
+// classifyForSpace decides which of the spare images are removed to free space.
 func classifyForSpace(aged, spare []*Entry, disk *Disk, l Limits) {
 	var missing uint64
 	if disk != nil && l.High < 100 && disk.Used() >= l.High {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// errUnknown: the manifests were not read yet, so it is not known which images
-// pods need.
+// errUnknown: the manifests were not read yet, so it is not known which images pods need.
 var errUnknown = errors.New("which images pods need is not known yet")
 
 // look is what List and Collect are based on.
@@ -19,7 +18,7 @@ type look struct {
 	aged, spare []*Entry
 }
 
-// look surveys the images and judges them. keep: the history is brought up to date.
+// look surveys the images and classifies them. keep: the history is updated.
 func (c *Collector) look(ctx context.Context, keep bool) (*look, error) {
 	needs, known := c.config.Needs()
 	if !known {
@@ -46,8 +45,8 @@ func (c *Collector) look(ctx context.Context, keep bool) (*look, error) {
 	return l, nil
 }
 
-// List returns all images with the decision on each, and the disk that holds
-// them, nil where that is not known.
+// List returns all images with the decision on each, and the disk that holds them, nil if it is
+// not known.
 func (c *Collector) List(ctx context.Context) ([]*Entry, *Disk, error) {
 	l, err := c.look(ctx, false)
 	if err != nil {
@@ -87,14 +86,13 @@ func (c *Collector) Collect(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// makeRoom frees the disk if it is too full. What it counts as freed is the
-// images' sizes or what the disk says, whichever is more: of an image that shares
-// layers little may go at once.
+// makeRoom frees the disk if it is too full. It counts as freed the images' sizes or what the disk
+// reports, whichever is more: of an image that shares layers little may be freed at once.
 func (c *Collector) makeRoom(ctx context.Context, l *look) error {
 	if l.disk == nil || c.Bounds().High >= 100 {
 		return nil
 	}
-	d, err := c.disk(ctx) // old images went meanwhile
+	d, err := c.disk(ctx) // old images were removed meanwhile
 	if err != nil {
 		return err
 	}
@@ -149,7 +147,7 @@ func (c *Collector) remove(ctx context.Context, s *survey, e *Entry, reason, why
 	return true, nil
 }
 
-// name returns how a person knows the image.
+// name returns the image's name for people.
 func (e *Entry) name() string {
 	for _, names := range [][]string{e.Names, e.Digests} {
 		if len(names) > 0 {
@@ -159,8 +157,7 @@ func (e *Entry) name() string {
 	return e.ID
 }
 
-// fits remembers how many bytes could not be freed, and logs when that starts and
-// ends.
+// fits records how many bytes could not be freed, and logs when that starts and ends.
 func (c *Collector) fits(short uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

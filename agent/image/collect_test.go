@@ -283,7 +283,7 @@ func TestWhatCannotBeDoneIsSaidOnce(t *testing.T) {
 		y.add(45, "a", "b")
 		y.Fault(critest.On("RemoveImage").Fail(codes.Unknown, "disk on fire"))
 		for range 4 {
-			y.say(y.Context(), y.Collect(y.Context()))
+			y.logError(y.Context(), y.Collect(y.Context()))
 		}
 		if n := strings.Count(y.log.String(), "ImageGCFailed"); n != 1 || !slices.Equal(y.events, []string{"FreeDiskSpaceFailed", "ImageGCFailed"}) {
 			y.Errorf("said %d times:\n%s", n, y.log.String())

@@ -13,17 +13,17 @@ import (
 	"monopod/cri"
 )
 
-// Limits says when images are collected. Zero values mean the default given,
-// which is the kubelet's.
+// Limits are when images are collected. Zero values mean the default given, which is the
+// kubelet's.
 type Limits struct {
-	High   int           // percent of the disk: from then on unused images go; default 85, 100: never
-	Low    int           // until so many are left; default 80
+	High   int           // percent of the disk: from then on unused images are removed; default 85, 100: never
+	Low    int           // until so many percent are left; default 80
 	MinAge time.Duration // an image first seen less long ago stays; default 2 min
-	MaxAge time.Duration // an image unused for longer goes even if there is room; default: never
+	MaxAge time.Duration // an image unused for longer is removed even if there is room; default: never
 	Every  time.Duration // default 5 min
 }
 
-// What counts where Limits do not say.
+// Defaults of Limits.
 const (
 	DefaultHigh   = 85
 	DefaultLow    = 80
@@ -57,7 +57,7 @@ type CollectorConfig struct {
 	Limits Limits
 	// Needs returns all images that pods name, false while that is not known.
 	Needs func() ([]Need, bool)
-	// History is the file that remembers when images were used; "" for none.
+	// History is the file that records when images were used; "" for none.
 	History string
 	// Statfs returns the bytes of a file system and those that are free.
 	Statfs func(dir string) (capacity, available uint64, err error)
@@ -87,18 +87,17 @@ type Collector struct {
 	mu      sync.Mutex
 	history history
 	short   Shortfall
-	said    string // what went wrong the last time
-	logged  bool   // that was logged
+	last    string // the error of the last collection
+	logged  bool   // it was logged
 }
 
-// Shortfall says that the disk is fuller than it should be and that there is
-// nothing left to collect.
+// Shortfall is how much fuller the disk is than it should be, with nothing left to collect.
 type Shortfall struct {
 	Since time.Time `json:"since"` // zero: there is none
-	Bytes uint64    `json:"bytes"` // how many are missing
+	Bytes uint64    `json:"bytes"` // bytes that are missing
 }
 
-// NewCollector returns a Collector that goes on with what the History says.
+// NewCollector returns a Collector that continues the recorded History.
 func NewCollector(cfg CollectorConfig) *Collector {
 	if cfg.Event == nil {
 		cfg.Event = func(_, _ string) {}
@@ -110,7 +109,7 @@ func NewCollector(cfg CollectorConfig) *Collector {
 	return c
 }
 
-// Bounds returns the limits that count now.
+// Bounds returns the limits in force.
 func (c *Collector) Bounds() Limits { return *c.limits.Load() }
 
 // SetBounds changes the limits but Every, and makes Run apply them now.
@@ -123,7 +122,7 @@ func (c *Collector) SetBounds(l Limits) {
 // Wake makes Run collect now.
 func (c *Collector) Wake() { c.woken.Wake() }
 
-// Run collects every so often until ctx ends, the first time when it is woken.
+// Run collects every Every until ctx ends, the first time when it is woken.
 func (c *Collector) Run(ctx context.Context) {
 	tick := time.NewTicker(c.Bounds().Every)
 	defer tick.Stop()
@@ -134,13 +133,12 @@ func (c *Collector) Run(ctx context.Context) {
 		case <-tick.C:
 		case <-c.woken:
 		}
-		c.say(ctx, c.Collect(ctx))
+		c.logError(ctx, c.Collect(ctx))
 	}
 }
 
-// say logs an error that occurs twice in a row: a runtime that has just started
-// knows little.
-func (c *Collector) say(ctx context.Context, err error) {
+// logError logs an error that occurs twice in a row: a runtime that has just started knows little.
+func (c *Collector) logError(ctx context.Context, err error) {
 	if ctx.Err() != nil || cri.Unavailable(err) {
 		return
 	}
@@ -150,8 +148,8 @@ func (c *Collector) say(ctx context.Context, err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	if text == "" || text != c.said {
-		c.said, c.logged = text, false
+	if text == "" || text != c.last {
+		c.last, c.logged = text, false
 		return
 	}
 	if !c.logged {

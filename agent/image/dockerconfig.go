@@ -46,8 +46,8 @@ func entries(all map[string]dockerEntry) ([]entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("entry %s: %w", key[strings.LastIndex(key, "@")+1:], err)
 		}
-		// A key that is no registry matches none, and an entry that is empty (its
-		// credentials are in a store) holds no credentials.
+		// A key that is no registry matches none, and an entry that is empty (its credentials are
+		// in a store) has no credentials.
 		if p, err := parsePattern(key); err == nil && auth != (Auth{}) {
 			out = append(out, entry{p, auth})
 		}
@@ -83,8 +83,8 @@ func withoutValues(err error) error {
 	return errors.New("it is no docker config")
 }
 
-// secretAuths returns the credentials for a repository that a pod's own
-// Secrets hold. Those of another type, and those that cannot be read, hold none.
+// secretAuths returns the credentials for a repository that a pod's own Secrets hold. Secrets of
+// another type, and unreadable ones, hold none.
 func secretAuths(secrets []*v1.Secret, repository string) []Auth {
 	var all []entry
 	for _, s := range secrets {

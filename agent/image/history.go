@@ -21,8 +21,7 @@ type record struct {
 	InUse bool      `json:"inUse,omitempty"`
 }
 
-// loadHistory reads what the previous agent wrote. No time in it is in the
-// future.
+// loadHistory reads what the previous agent wrote. No time in it is in the future.
 func loadHistory(path string, now time.Time, log *slog.Logger) history {
 	h := history{}
 	if path == "" {
@@ -51,9 +50,9 @@ func (r record) notAfter(now time.Time) record {
 	return r
 }
 
-// update records what is there now. What was in use the last time counts as used
-// until now, even if the agent was restarted in between. It reports whether that
-// must be written to disk: times alone need not.
+// update records the images that are there now. What was in use the last time counts as used until
+// now, even if the agent was restarted in between. It reports whether that must be written to
+// disk: changed times alone need not be.
 func (h history) update(all []*Entry, now time.Time, first time.Time) (changed bool) {
 	seen := map[string]bool{}
 	for _, e := range all {
@@ -75,12 +74,12 @@ func (h history) update(all []*Entry, now time.Time, first time.Time) (changed b
 	return changed || len(h) != before
 }
 
-// remember updates the history and writes it where that is worth it.
+// remember updates the history and writes it if necessary.
 func (c *Collector) remember(all []*Entry, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := now
-	if len(c.history) == 0 { // these were here before us, so they were not pulled just now
+	if len(c.history) == 0 { // these were here before the agent, so they were not pulled just now
 		first = now.Add(-c.Bounds().MinAge)
 	}
 	changed := c.history.update(all, now, first)
@@ -94,7 +93,7 @@ func (c *Collector) remember(all []*Entry, now time.Time) error {
 	return disk.WriteFile(c.config.History, data, 0o600)
 }
 
-// date fills in what the history knows.
+// date fills in the times of the history.
 func (c *Collector) date(all []*Entry, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,6 @@
-// Package image pulls images and removes unused ones: the Puller pulls, with
-// credentials from the Keyring; the Collector keeps the disk from filling up with
-// images. It knows no pods beyond their uid and the names of images that they
-// need.
+// Package image pulls images and removes unused ones: the Puller pulls, with credentials from the
+// Keyring; the Collector keeps the disk from filling up with images. Of pods it knows only the uid
+// and the names of the images that they need.
 package image
 
 import (
@@ -24,25 +23,25 @@ const (
 	ErrNeverPull      = "ErrImageNeverPull"
 	InvalidName       = "InvalidImageName"
 	ErrInspect        = "ImageInspectError"
-	ErrNoRegistry     = "RegistryUnavailable"       // only from runtimes that say so
+	ErrNoRegistry     = "RegistryUnavailable"       // only from runtimes that return it
 	ErrSignature      = "SignatureValidationFailed" // likewise
-	lookAgain         = 10 * time.Second            // when an image is missing that others must bring
-	lookAgainForNames = 5 * time.Minute             // when nothing but another manifest helps
+	lookAgain         = 10 * time.Second            // when an image is missing that others must provide
+	lookAgainForNames = 5 * time.Minute             // when only another manifest helps
 )
 
 // Error is why an image cannot be had.
 type Error struct {
 	Reason string // one of the reasons above
-	Image  string // as it was asked for
+	Image  string // as it was requested
 	Err    error
-	Retry  time.Time // when it makes sense to ask again
+	Retry  time.Time // when a new request makes sense
 	Count  int       // pulls that failed in a row
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Words say which image cannot be had, and why, whether that is tried just now or waited for.
+// Words returns which image cannot be had, and why, whether it is tried just now or waited for.
 func (e *Error) Words() string {
 	switch e.Reason {
 	case ErrImagePull, ErrNoRegistry, ErrSignature:
@@ -56,13 +55,13 @@ func (e *Error) Words() string {
 // secrets are the name and the password in a URL.
 var secrets = regexp.MustCompile(`://[^/\s"]*@`)
 
-// denied is how containerd says that an image does not exist or needs credentials. What follows
-// says less.
+// denied is containerd's message that an image does not exist or needs credentials. What follows
+// it adds nothing.
 var denied = regexp.MustCompile(`pull access denied, [^:]*`)
 
-// cause is what an error of the runtime ends with: before it stand the calls that led there, each
-// with the image's name. Of several credentials it is what the last one got. Names and passwords of
-// URLs are left out.
+// cause is the last part of an error of the runtime: before it stand the calls that led there,
+// each with the image's name. With several credentials it is the error of the last one. Names and
+// passwords of URLs are left out.
 func cause(err error) string {
 	text := secrets.ReplaceAllString(lastOf(err).Error(), "://")
 	if _, isCall := grpcstatus.FromError(err); !isCall {
@@ -72,13 +71,13 @@ func cause(err error) string {
 		return words
 	}
 	at := strings.LastIndex(text, ": ")
-	for at > 0 && strings.HasPrefix(text[at+len(": "):], "http") { // a page that says more of what stands before
+	for at > 0 && strings.HasPrefix(text[at+len(": "):], "http") { // a page that explains what stands before it
 		at = strings.LastIndex(text[:at], ": ")
 	}
 	return strings.TrimPrefix(text[max(0, at):], ": ")
 }
 
-// lastOf is the last one of several errors that an error is made of, else the error.
+// lastOf returns the last of the errors that an error joins, else the error.
 func lastOf(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if several, ok := e.(interface{ Unwrap() []error }); ok {
@@ -96,7 +95,7 @@ func (e *Error) BackOff() *Error {
 	return &b
 }
 
-// failure is an error in other words.
+// failure is an error with another text.
 type failure struct {
 	words string
 	err   error
@@ -110,13 +109,13 @@ type words string
 
 func (w words) Error() string { return string(w) }
 
-// Normalize returns the reference with the tag that is meant when none is
-// given. It returns an *Error when it is no image reference.
+// Normalize returns the reference with the tag that is meant if it has none. It returns an *Error
+// if it is no image reference.
 func Normalize(ref string) (string, error) {
 	name, err := imagename.Parse(ref)
 	if err != nil {
-		said := words(fmt.Sprintf("Failed to apply default image tag %q: couldn't parse image name %q: %v", ref, ref, err))
-		return "", &Error{Reason: InvalidName, Image: ref, Err: said, Retry: time.Now().Add(lookAgainForNames)}
+		text := words(fmt.Sprintf("Failed to apply default image tag %q: couldn't parse image name %q: %v", ref, ref, err))
+		return "", &Error{Reason: InvalidName, Image: ref, Err: text, Retry: time.Now().Add(lookAgainForNames)}
 	}
 	if name.Tag == "" && name.Digest == "" {
 		ref += ":latest"

@@ -20,11 +20,11 @@ type Keyring struct {
 	Plugins *Plugins // nil: none
 	Log     *slog.Logger
 
-	said saidonce.Errors // of files
+	logged saidonce.Errors // of files
 }
 
-// lookup returns the credentials for a repository (without tag), in the order in
-// which to try them. A nil keyring has none.
+// lookup returns the credentials for a repository (without tag), in the order in which to try
+// them. A nil keyring has none.
 func (k *Keyring) lookup(ctx context.Context, repository string) []Auth {
 	if k == nil {
 		return nil
@@ -38,10 +38,9 @@ func (k *Keyring) lookup(ctx context.Context, repository string) []Auth {
 	return found
 }
 
-// files returns the entries of the first readable file; files are read again for
-// each pull. A config.json anywhere wins over a .dockercfg. Unlike a kubelet's, the
-// search leaves out the working directory: what lies there may be anything, and
-// anyone's.
+// files returns the entries of the first readable file; files are read again for each pull. A
+// config.json anywhere wins over a .dockercfg. Unlike a kubelet's, the search leaves out the
+// working directory, whose content may be anything, and anyone's.
 func (k *Keyring) files() []entry {
 	home := func(sub string) []string {
 		if k.Home == "" {
@@ -64,7 +63,7 @@ func (k *Keyring) files() []entry {
 			if err == nil {
 				found, err = of.parse(data)
 			}
-			k.say(path, err)
+			k.logError(path, err)
 			if err == nil {
 				return found
 			}
@@ -73,12 +72,12 @@ func (k *Keyring) files() []entry {
 	return nil
 }
 
-// say logs the error of a file, once.
-func (k *Keyring) say(path string, err error) {
+// logError logs the error of a file, once.
+func (k *Keyring) logError(path string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	if k.said.IsNew(path, err) {
+	if k.logged.IsNew(path, err) {
 		k.Log.Warn("registry credentials cannot be read; trying the next file", "file", path, "err", err)
 	}
 }

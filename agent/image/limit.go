@@ -13,7 +13,7 @@ type limit struct {
 	mu    sync.Mutex
 	every time.Duration // between two; 0: no limit
 	burst int
-	next  time.Time // when the pull after all those that wait may start, had there been no burst
+	next  time.Time // when the pull after all waiting ones may start, had there been no burst
 }
 
 func newLimit(qps, burst int) *limit {
@@ -22,7 +22,7 @@ func newLimit(qps, burst int) *limit {
 	return l
 }
 
-// set changes the limit for those that come from now on.
+// set changes the limit for later pulls.
 func (l *limit) set(qps, burst int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,12 +19,12 @@ import (
 	"monopod/agent/saidonce"
 )
 
-// Plugins are the credential providers of a node: programs that tell the
-// credentials for an image. LoadPlugins makes them.
+// Plugins are the credential providers of a node: programs that print the credentials for an
+// image. LoadPlugins makes them.
 type Plugins struct{ plugins []*plugin }
 
-// lookup returns what all providers tell of a repository. One that fails is
-// said in the log and tells nothing.
+// lookup returns the answers of all providers for a repository. A failure of one is logged, and
+// adds nothing.
 func (all *Plugins) lookup(ctx context.Context, repository string) []Auth {
 	if all == nil {
 		return nil
@@ -35,7 +35,7 @@ func (all *Plugins) lookup(ctx context.Context, repository string) []Auth {
 			continue
 		}
 		entries, err := p.ask(ctx, repository)
-		if ctx.Err() == nil && p.said.IsNew(repository, err) {
+		if ctx.Err() == nil && p.logged.IsNew(repository, err) {
 			p.log.Warn("a credential provider gives no credentials; the image is pulled without", "provider", p.name, "image", repository, "err", err)
 		}
 		found = append(found, matching(entries, repository)...)
@@ -48,15 +48,15 @@ type plugin struct {
 	name, path string
 	args, env  []string
 	apiVersion string
-	patterns   []pattern // of the repositories that it is asked about
+	patterns   []pattern // of the repositories that it is run for
 	cacheFor   time.Duration
 	timeout    time.Duration
 	log        *slog.Logger
-	said       saidonce.Errors // why it told nothing, by repository
+	logged     saidonce.Errors // why it returned nothing, by repository
 
 	mu      sync.Mutex
-	flights map[string]*flight // under way, by repository
-	cache   map[string]cached  // by what the answer holds for
+	flights map[string]*flight // in progress, by repository
+	cache   map[string]cached  // by the scope of the answer
 }
 
 // flight is one run of the program, for all callers with the same request.
@@ -71,11 +71,11 @@ type cached struct {
 	until   time.Time
 }
 
-// global is the key of an answer that holds for all images.
+// global is the key of an answer that is valid for all images.
 const global = "global"
 
-// ask returns what the provider tells of a repository, as long as its last
-// answer holds that.
+// ask returns the provider's answer for a repository, from the cache while its last answer is
+// valid.
 func (p *plugin) ask(ctx context.Context, repository string) ([]entry, error) {
 	for {
 		p.mu.Lock()
@@ -97,7 +97,7 @@ func (p *plugin) ask(ctx context.Context, repository string) ([]entry, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		if !errors.Is(f.err, context.Canceled) { // else the first caller went away
+		if !errors.Is(f.err, context.Canceled) { // else the first caller left
 			return f.entries, f.err
 		}
 	}
@@ -161,11 +161,11 @@ func (a *pluginAnswer) entries() ([]entry, error) {
 	return entries(a.Auth)
 }
 
-// pluginLimit is how many bytes of what a program prints are looked at.
+// pluginLimit is how many bytes of a program's output are read.
 const pluginLimit = 1 << 20
 
-// exec runs the program and checks its answer. The error never holds what it
-// printed as an answer.
+// exec runs the program and checks its answer. The error never contains what it printed as an
+// answer.
 func (p *plugin) exec(ctx context.Context, repository string) (*pluginAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -178,7 +178,7 @@ func (p *plugin) exec(ctx context.Context, repository string) (*pluginAnswer, er
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.env, bytes.NewReader(request), &out, &complaint
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second // for what it left behind with our pipes
+	cmd.WaitDelay = time.Second // for processes that it left behind with our pipes
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

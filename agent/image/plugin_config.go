@@ -16,7 +16,8 @@ import (
 	"monopod/manifests/decode"
 )
 
-// versions of the two APIs that a credential provider is configured and spoken to in.
+// versions of the two APIs: of a credential provider's configuration, and of its requests and
+// answers.
 const (
 	configGroup   = "kubelet.config.k8s.io/"
 	providerGroup = "credentialprovider.kubelet.k8s.io/"
@@ -49,10 +50,9 @@ type pluginSettings struct {
 	} `json:"tokenAttributes"`
 }
 
-// LoadPlugins reads which credential provider plugins there are, from a file of a
-// kubelet's --image-credential-provider-config or a folder of such, whose
-// programs are in bin. Without path there are none. Its errors are one sentence
-// for the author of the file.
+// LoadPlugins reads the credential provider plugins from a file of a kubelet's
+// --image-credential-provider-config or a folder of such, whose programs are in bin. Without path
+// there are none. Its errors are one sentence for the author of the file.
 func LoadPlugins(path, bin string, log *slog.Logger) (*Plugins, error) {
 	switch {
 	case path == "" && bin == "":
@@ -119,7 +119,7 @@ func (all *Plugins) add(file *pluginFile, bin string, log *slog.Logger) error {
 		if err != nil {
 			return fmt.Errorf("providers[%d]: %w", k, err)
 		}
-		// What needs a service account's token has none here.
+		// A provider that needs a service account's token gets none here.
 		if t := s.TokenAttributes; t != nil && t.RequireAccount != nil && *t.RequireAccount {
 			log.Warn("a credential provider wants service accounts, which there are none of, and is not used", "provider", s.Name)
 			p.patterns = nil

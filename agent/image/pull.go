@@ -14,11 +14,11 @@ import (
 	"monopod/cri"
 )
 
-// pull is one pull in progress, for all callers that want this image with these
-// credentials. It is cancelled when no caller waits for it any more. Fields but
-// done are guarded by Puller.mu until done is closed.
+// pull is one pull in progress, for all callers that want this image with these credentials. It is
+// cancelled when no caller waits for it any more. Fields but done are guarded by Puller.mu until
+// done is closed.
 type pull struct {
-	auths    []Auth // of the pod that began it
+	auths    []Auth // of the pod that started it
 	done     chan struct{}
 	cancel   context.CancelFunc
 	waiters  int
@@ -26,7 +26,7 @@ type pull struct {
 	ref      string
 	took     time.Duration
 	err      error
-	told     sync.Once // Pulled was called
+	reported sync.Once // Pulled was called
 }
 
 // pull joins the pull of this reference, or starts it. It does not join a pull
@@ -60,7 +60,7 @@ func (p *Puller) join(ctx context.Context, ref string, r Request, auths []Auth) 
 		own, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		p.pulls[ref] = w
 		p.running.Go(func() { p.run(own, w, ref, r.Sandbox) })
-	} else if w.waiters == 0 || !slices.Equal(w.auths, auths) { // it is being cancelled, or another's
+	} else if w.waiters == 0 || !slices.Equal(w.auths, auths) { // it is being cancelled, or is another pod's
 		return w, false
 	}
 	w.waiters++
@@ -134,30 +134,30 @@ func (p *Puller) tryAll(ctx context.Context, ref string, auths []Auth, sandbox *
 	return "", together(failed)
 }
 
-// together makes one error of one line out of several, saying nothing twice.
+// together makes one error of one line out of several, without repetitions.
 func together(all []error) error {
-	var said []string
+	var texts []string
 	for _, err := range all {
-		if !slices.Contains(said, err.Error()) {
-			said = append(said, err.Error())
+		if !slices.Contains(texts, err.Error()) {
+			texts = append(texts, err.Error())
 		}
 	}
-	if len(said) == 1 {
+	if len(texts) == 1 {
 		return all[0]
 	}
-	return &failure{"[" + strings.Join(said, ", ") + "]", errors.Join(all...)}
+	return &failure{"[" + strings.Join(texts, ", ") + "]", errors.Join(all...)}
 }
 
-// explain finds the kubelet's reason for a pull that failed. Some runtimes start
-// their message, which follows the call and its object, with it.
+// explain finds the kubelet's reason for a pull that failed. Some runtimes put it at the start of
+// their message, which follows the call and its object.
 func explain(image string, err error) *Error {
 	e := &Error{Reason: ErrImagePull, Image: image, Err: err}
 	if full := fullName(image, err); full != "" {
 		e.Err = &failure{err.Error() + full, err}
 	}
-	_, said, _ := strings.Cut(err.Error(), ": ")
+	_, text, _ := strings.Cut(err.Error(), ": ")
 	for reason, what := range map[string]string{ErrNoRegistry: "the registry is unavailable", ErrSignature: "the signature validation failed"} {
-		if rest, ok := strings.CutPrefix(said, reason); ok {
+		if rest, ok := strings.CutPrefix(text, reason); ok {
 			e.Reason, e.Err = reason, &failure{"image pull failed for " + image + " because " + what + rest, err}
 		}
 	}

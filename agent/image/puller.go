@@ -34,7 +34,7 @@ type Config struct {
 	Pulled func(took time.Duration, bytes uint64)
 
 	Log    *slog.Logger           // default: nothing is logged
-	SyncFS func(dir string) error // has a folder's file system written to its disk; default syncfs(2)
+	SyncFS func(dir string) error // writes a folder's file system to its disk; default syncfs(2)
 }
 
 // Puller pulls images: at most one pull per reference at a time for all callers,
@@ -51,7 +51,7 @@ type Puller struct {
 	syncs    *syncer
 
 	mu    sync.Mutex
-	pulls map[string]*pull // under way, by reference
+	pulls map[string]*pull // in progress, by reference
 }
 
 // New returns a Puller.
@@ -78,18 +78,18 @@ func New(c *cri.Client, cfg Config) *Puller {
 	}
 }
 
-// SetRate changes QPS and Burst for the pulls that start from now on.
+// SetRate changes QPS and Burst for later pulls.
 func (p *Puller) SetRate(qps, burst int) { p.limit.set(qps, burst) }
 
-// Wait returns when no pull is under way. No new one may be asked for.
+// Wait returns when no pull is in progress. No new one may be requested.
 func (p *Puller) Wait() { p.running.Wait() }
 
-// Forget drops what is remembered of a pod's failures.
+// Forget drops the failures recorded for a pod.
 func (p *Puller) Forget(uid string) { p.backOffs.forget(uid) }
 
-// Present returns an image that need not be pulled, and the reference to
-// create a container with; nil when the policy asks for a pull. Errors are
-// *Error, or those of ctx and of a runtime that is down.
+// Present returns an image that need not be pulled, and the reference to create a container with;
+// nil if the policy requires a pull. Errors are *Error, or those of ctx and of a runtime that is
+// down.
 func (p *Puller) Present(ctx context.Context, name string, policy v1.PullPolicy, sandbox *rt.PodSandboxConfig) (*rt.Image, string, error) {
 	ref, err := Normalize(name)
 	if err != nil || policy == v1.PullAlways {
@@ -102,8 +102,8 @@ func (p *Puller) Present(ctx context.Context, name string, policy v1.PullPolicy,
 	case img != nil:
 		return img, img.Id, nil
 	case policy == v1.PullNever:
-		said := words(fmt.Sprintf("Container image %q is not present with pull policy of Never", name))
-		return nil, "", &Error{Reason: ErrNeverPull, Image: name, Err: said, Retry: time.Now().Add(lookAgain)}
+		text := words(fmt.Sprintf("Container image %q is not present with pull policy of Never", name))
+		return nil, "", &Error{Reason: ErrNeverPull, Image: name, Err: text, Retry: time.Now().Add(lookAgain)}
 	}
 	return nil, "", nil
 }
@@ -115,9 +115,8 @@ type Request struct {
 	Sandbox *rt.PodSandboxConfig // of the pod
 	Secrets []*v1.Secret         // the pod's own credentials, tried before the node's
 
-	// Begins is called when no back-off holds the pull any more, Done when the
-	// image is there, with the time that the runtime took and that with all
-	// waiting; both may be nil.
+	// Begins is called when no back-off delays the pull any more, Done when the image is there,
+	// with the time that the runtime took and the total with all waits; both may be nil.
 	Begins func()
 	Done   func(img *rt.Image, took, all time.Duration)
 }
@@ -132,7 +131,7 @@ func (p *Puller) Pull(ctx context.Context, r Request) (*rt.Image, string, error)
 	if e := p.backOffs.pending(r.Pod, ref); e != nil {
 		return nil, "", e
 	}
-	asked := time.Now()
+	requested := time.Now()
 	if r.Begins != nil {
 		r.Begins()
 	}
@@ -140,7 +139,7 @@ func (p *Puller) Pull(ctx context.Context, r Request) (*rt.Image, string, error)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil || cri.Unavailable(err):
-		return nil, "", err // it says nothing of the image
+		return nil, "", err // it is not about the image
 	default:
 		return nil, "", p.backOffs.failed(r.Pod, ref, explain(r.Image, err))
 	}
@@ -149,11 +148,11 @@ func (p *Puller) Pull(ctx context.Context, r Request) (*rt.Image, string, error)
 		return nil, "", inspection(ctx, r.Image, err)
 	}
 	if r.Done != nil {
-		all := time.Since(asked)
+		all := time.Since(requested)
 		r.Done(img, min(time.Since(w.progress.Started), all), all)
 	}
 	if p.pulled != nil {
-		w.told.Do(func() { p.pulled(w.took, img.GetSize()) })
+		w.reported.Do(func() { p.pulled(w.took, img.GetSize()) })
 	}
 	return img, w.ref, nil
 }
@@ -162,18 +161,17 @@ func spec(ref string, sandbox *rt.PodSandboxConfig) *rt.ImageSpec {
 	return &rt.ImageSpec{Image: ref, Annotations: sandbox.GetAnnotations()}
 }
 
-// inspection returns err with its reason, unless it says nothing of the image:
-// the caller went away, or the runtime is down.
+// inspection returns err with its reason, unless it is not about the image: the caller left, or
+// the runtime is down.
 func inspection(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil || cri.Unavailable(err) {
 		return err
 	}
-	said := &failure{fmt.Sprintf("Failed to inspect image %q: %s", name, err) + fullName(name, err), err}
-	return &Error{Reason: ErrInspect, Image: name, Err: said, Retry: time.Now().Add(lookAgain)}
+	text := &failure{fmt.Sprintf("Failed to inspect image %q: %s", name, err) + fullName(name, err), err}
+	return &Error{Reason: ErrInspect, Image: name, Err: text, Retry: time.Now().Add(lookAgain)}
 }
 
-// fullName is what a message says in addition if the runtime does not know which
-// registry is meant.
+// fullName is what a message adds if the runtime does not know which registry is meant.
 func fullName(name string, err error) string {
 	if full := canonical(name); full != "" && runtimewords.Of(runtimewords.Image, err.Error()) == runtimewords.ShortName {
 		return ": give the full name in the manifest, such as " + full
@@ -186,7 +184,7 @@ type Progress struct {
 	Started time.Time // when it started; zero: it waits for other pulls
 }
 
-// Progress returns how far the pull of an image is, false when none is under way.
+// Progress returns how far the pull of an image is, false if none is in progress.
 func (p *Puller) Progress(name string) (Progress, bool) {
 	ref, err := Normalize(name)
 	if err != nil {

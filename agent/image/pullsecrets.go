@@ -6,14 +6,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Secrets returns local Secrets by name; nil without an error if there is none
-// of that name. Callers must not change them.
+// Secrets returns local Secrets by name; nil without an error if there is none of that name.
+// Callers must not change them.
 type Secrets interface {
 	Secret(namespace, name string) (*v1.Secret, error)
 }
 
-// PullSecrets returns the pod's own credentials for registries. One that is missing or of
-// no use is told to unusable, and the image is pulled without it, as with the kubelet.
+// PullSecrets returns the pod's own credentials for registries. unusable is called for one that is
+// missing or of no use; the image is pulled without it, as with the kubelet.
 func PullSecrets(p *v1.Pod, from Secrets, unusable func(name string, err error)) []*v1.Secret {
 	var found []*v1.Secret
 	for _, ref := range p.Spec.ImagePullSecrets {

@@ -11,17 +11,16 @@ import (
 // hidden is what stands in the place of a secret.
 const hidden = "***"
 
-// Where the words of registries and proxies carry secrets: as user of a URL, in
-// its query (signed URLs of blob stores), and in quoted headers.
+// Where messages of registries and proxies carry secrets: as user of a URL, in its query (signed
+// URLs of blob stores), and in quoted headers.
 var (
 	urlUser  = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/"'@]*(?:@[^\s/"'@]*)*@`)
 	urlQuery = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'?]*\?)[^\s"']+`)
 	schemes  = regexp.MustCompile(`(?i)\b(basic|bearer)(:? +)(?:[a-z0-9._~+/=-]*[0-9=][a-z0-9._~+/=-]*|[a-z._~+/-]{16,})`)
 )
 
-// scrub returns an error that says the same without secrets: those that a text
-// of this kind may carry, and the credentials that were used. Of what was
-// wrapped only the gRPC code is kept.
+// scrub returns the error with a text without secrets: those that a text of this kind may carry,
+// and the credentials that were used. Of a wrapped error only the gRPC code is kept.
 func scrub(err error, used Auth) error {
 	if err == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"monopod/cri"
 )
 
-// Entry is one image of the runtime, the pods that need it, and whether it goes.
+// Entry is one image of the runtime, the pods that need it, and whether it is removed.
 type Entry struct {
 	ID        string
 	Names     []string // with tags
@@ -24,17 +24,17 @@ type Entry struct {
 	FirstSeen time.Time
 	LastUsed  time.Time // zero: never
 
-	Collect bool   // it goes with the next collection
-	Why     string // it goes, or stays
+	Collect bool   // it is removed with the next collection
+	Why     string // it is removed, or stays
 }
 
-// survey is one look at the images of the runtime.
+// survey is one listing of the images of the runtime.
 type survey struct {
 	entries []*Entry
 	byName  map[string]*Entry // by id, canonical reference and digest
 }
 
-// survey lists all images and finds out which pods need them.
+// survey lists all images and finds which pods need them.
 func (c *Collector) survey(ctx context.Context, needs []Need) (*survey, error) {
 	images, err := c.config.CRI.Images(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Collector) survey(ctx context.Context, needs []Need) (*survey, error) {
 			s.use(img.GetId(), n.Pod)
 		case cri.Unavailable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 			return nil, err
-		default: // CRI-O says so of a short name that may be of several registries
+		default: // CRI-O's answer to a short name that may be of several registries
 			s.useAlike(n.Image, n.Pod)
 		}
 	}
@@ -133,7 +133,7 @@ func (s *survey) use(ref, user string) bool {
 	return true
 }
 
-// useAlike records that a pod may need any image with that name, of whichever registry.
+// useAlike records that a pod may need any image with that name, of any registry.
 func (s *survey) useAlike(ref, user string) {
 	meant := path.Base(canonical(ref))
 	for _, e := range s.entries {
@@ -163,7 +163,7 @@ func (c *Collector) addMounted(ctx context.Context, s *survey) error {
 	for _, k := range containers {
 		st, err := c.config.CRI.ContainerStatus(ctx, k.Id)
 		if err != nil {
-			continue // it went meanwhile
+			continue // it was removed meanwhile
 		}
 		for _, m := range st.GetMounts() {
 			s.use(strings.TrimSpace(m.GetImage().GetImage()), user(k))

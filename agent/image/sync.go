@@ -13,21 +13,21 @@ import (
 	"monopod/cri"
 )
 
-// syncer has what was pulled written to the disk soon. A runtime notes at once that it has
-// an image, and leaves the image's files to the kernel, which takes half a minute: a power
-// cut in between leaves an image of empty files that counts as present for ever.
+// syncer writes what was pulled to the disk soon. A runtime records at once that it has an image,
+// but the kernel writes the image's files half a minute later: a power cut in between leaves an
+// image of empty files that counts as present for ever.
 type syncer struct {
 	cri  *cri.Client
 	sync func(dir string) error // the whole file system of a folder
 	log  *slog.Logger
 
-	mu    sync.Mutex
-	busy  bool
-	again bool           // something was pulled since the last sync started
-	said  saidonce.Error // of the goroutine that syncs
+	mu     sync.Mutex
+	busy   bool
+	again  bool           // something was pulled since the last sync started
+	logged saidonce.Error // of the goroutine that syncs
 }
 
-// start starts to sync in the background, which ends by itself. No pod waits for it.
+// start starts a sync in the background, which ends by itself. No pod waits for it.
 func (s *syncer) start(running *sync.WaitGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,14 +38,14 @@ func (s *syncer) start(running *sync.WaitGroup) {
 	s.busy = true
 	running.Go(func() {
 		for s.more() {
-			if err := s.once(); s.said.IsNew(err) {
+			if err := s.once(); s.logged.IsNew(err) {
 				s.log.Warn("pulled image not synced to the disk; a power cut may damage it", "err", err)
 			}
 		}
 	})
 }
 
-// more reports whether there is something to sync, and takes note that it is done.
+// more reports whether there is something to sync, and records that it is done.
 func (s *syncer) more() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *syncer) more() bool {
 	return s.busy
 }
 
-// once syncs the file system that the runtime has its images on, if it names one.
+// once syncs the file system that the runtime has its images on, if it reports one.
 func (s *syncer) once() error {
 	fs, err := s.cri.ImageFS(context.Background()) // which has a deadline of its own
 	if dir := fs.GetFsId().GetMountpoint(); err == nil && dir != "" {

@@ -11,10 +11,10 @@ import (
 	"monopod/agent/volume"
 )
 
-// WriteHosts writes the pod's /etc/hosts for a container and returns its path. Running
-// containers have this very file mounted and may change it: a file with the
-// right content stays as it is, also on a full disk. Where the disk takes no other,
-// the container has the one of before, or without any, "", the runtime's.
+// WriteHosts writes the pod's /etc/hosts for a container and returns its path. Running containers
+// have this very file mounted and may change it: a file with the right content stays as it is,
+// also on a full disk. If the disk takes no new one, the container has the previous one or,
+// without any, "", the runtime's.
 func (f *Files) WriteHosts(pod *v1.Pod, container string, ips []string) (string, error) {
 	if len(ips) == 0 && !pod.Spec.HostNetwork {
 		return "", nil

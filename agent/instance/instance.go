@@ -25,7 +25,7 @@ import (
 type Disk struct {
 	Root              *checkpoint.Root
 	Machine           *node.Node
-	Hosts             *podhosts.Keeper // nil: pods are not named to each other
+	Hosts             *podhosts.Keeper // nil: pods do not know each other's names
 	Cgroups           *node.PodCgroups
 	Rotator           *logs.Rotator
 	PodLogs, LogLinks string                                         // folders; LogLinks "": no links are made
@@ -43,16 +43,16 @@ type Files struct {
 	Log  *slog.Logger
 
 	settingUp sync.Mutex      // volumes and /etc/hosts: one container at a time
-	refreshAt time.Time       // when volumes are to show what objects have; zero: they do. Of FollowObjects
-	unshown   saidonce.Error  // why they do not, likewise
-	lacks     saidonce.Errors // what containers run without, by what it is and their names
+	refreshAt time.Time       // when volumes must be updated to their objects; zero: they are up to date. Of FollowObjects
+	unshown   saidonce.Error  // why they are not, likewise
+	lacks     saidonce.Errors // what containers run without, by its kind and their names
 	sweeps    sweeps
 }
 
 // Clear removes everything that is named by a uid alone.
 func (f *Files) Clear(ctx context.Context, uid string) error {
-	// The cgroup first: running processes keep the volumes busy, and the dir that
-	// TearDown removes last marks the cgroup as ours.
+	// The cgroup first: running processes keep the volumes busy, and the dir that TearDown removes
+	// last marks the cgroup as the agent's.
 	if err := f.Disk.Cgroups.Destroy(ctx, uid); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (f *Files) Clear(ctx context.Context, uid string) error {
 	return nil
 }
 
-// tearDown removes the pod's dir, but for the checkpoint of a next version with the same uid.
+// tearDown removes the pod's dir, except for the checkpoint of a next version with the same uid.
 func (f *Files) tearDown(ctx context.Context, uid string) error {
 	if f.Disk.Root.HasNext(uid) {
 		return volume.TearDownBut(ctx, f.Disk.Root.Dir, uid, checkpoint.NextFile)
@@ -74,8 +74,8 @@ func (f *Files) tearDown(ctx context.Context, uid string) error {
 	return volume.TearDown(ctx, f.Disk.Root.Dir, uid)
 }
 
-// SetUpOwn makes what a version has for itself alone, while another one runs: its volumes and
-// the folders of its logs.
+// SetUpOwn makes what only this version uses, while another one runs: its volumes and the folders
+// of its logs.
 func (f *Files) SetUpOwn(ctx context.Context, p *manifests.Pod, n *podspec.Host) error {
 	if err := volume.SetUpOwn(ctx, f.Disk.Root.Dir, p.Pod, f.volumeInput(p, n)); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (f *Files) SaveNext(ctx context.Context, c *checkpoint.Checkpoint, runs str
 	return f.clearUnused(ctx, before.Uid())
 }
 
-// Discard removes what was made of a next version that does not come: its checkpoint and, unless
+// Discard removes what was made of a next version that was withdrawn: its checkpoint and, unless
 // its uid is that of the version that runs, all of its files. nil is none.
 func (f *Files) Discard(ctx context.Context, next *checkpoint.Checkpoint, runs string) error {
 	err := f.Disk.Root.DropNext(next)
@@ -111,7 +111,7 @@ func (f *Files) Discard(ctx context.Context, next *checkpoint.Checkpoint, runs s
 	return f.clearUnused(ctx, next.Uid())
 }
 
-// clearUnused removes the files of a uid of which no checkpoint is left.
+// clearUnused removes the files of a uid without any checkpoint.
 func (f *Files) clearUnused(ctx context.Context, uid string) error {
 	release, free := f.Disk.Root.Claim(uid)
 	if !free {

@@ -29,9 +29,8 @@ func (f *Files) MakeContainerLogDir(pod *v1.Pod, name string) error {
 	return makeLogDirs(filepath.Join(f.logDir(string(pod.UID)), name), podlog.LogDepth)
 }
 
-// makeLogDirs makes the log folder dir, which is depth levels below the folder
-// of all logs. It follows no link below that: the runtime would write to where
-// the link leads.
+// makeLogDirs makes the log folder dir, which is depth levels below the folder of all logs. It
+// follows no link below that: the runtime would write to the link's target.
 func makeLogDirs(dir string, depth int) error {
 	above := dir
 	for range depth {
@@ -47,11 +46,11 @@ func makeLogDirs(dir string, depth int) error {
 	return nil
 }
 
-// LoggedAttempts raises next, by container name, to the attempts after those that
-// left a log with content. It looks only at containers for which ask is true.
-func (f *Files) LoggedAttempts(uid string, next map[string]uint32, ask func(name string) bool) {
+// LoggedAttempts raises next, by container name, to the attempts after those that left a log with
+// content. It checks only containers for which wanted is true.
+func (f *Files) LoggedAttempts(uid string, next map[string]uint32, wanted func(name string) bool) {
 	_ = disk.Each(f.logDir(uid), 1, func(name string) error {
-		if !ask(name) {
+		if !wanted(name) {
 			return nil
 		}
 		podlog.EachLog(filepath.Join(f.logDir(uid), name), func(n uint32, s disk.Stat) { // follows no link
@@ -84,8 +83,8 @@ func (f *Files) RemoveLogs(ctx context.Context, uid string) error {
 	return nil
 }
 
-// LinkLog makes the link by which log shippers find and identify the log of a
-// container's attempt. A container runs without it, too.
+// LinkLog makes the link by which log shippers find and identify the log of a container's attempt.
+// A container also runs without it.
 func (f *Files) LinkLog(uid, container string, attempt uint32, id string) {
 	if f.Disk.LogLinks == "" {
 		return

@@ -9,13 +9,13 @@ import (
 	"monopod/manifests"
 )
 
-// refreshEvery is how often volumes that cannot show their objects are tried again.
+// refreshEvery is the wait before volumes that cannot show their objects are tried again.
 const refreshEvery = time.Minute
 
-// FollowObjects brings the volumes of a pod up to date that show objects, if an object has
-// changed or it failed before; runs: the pod is set up, and has not ended. It returns when
-// to call it again, zero for not at all, and the error if it is another one than before.
-// One goroutine calls it.
+// FollowObjects updates the volumes of a pod that show objects, if an object has changed or an
+// update failed before; runs: the pod is set up, and has not ended. It returns when to call it
+// again, zero for not at all, and the error if it is another one than before. Only one goroutine
+// may call it.
 func (f *Files) FollowObjects(ctx context.Context, p *manifests.Pod, n *podspec.Host, now time.Time, changed, runs bool) (time.Time, error) {
 	if changed {
 		f.refreshAt = now

@@ -9,8 +9,8 @@ import (
 	"monopod/agent/volume"
 )
 
-// resweepAfter is the least time after a sweep of termination logs that failed until the
-// next one: a container may start many times a minute.
+// resweepAfter is the least time after a sweep of termination logs that failed until the next one:
+// a container may start many times a minute.
 const resweepAfter = time.Minute
 
 // sweeps are the sweeps of termination logs that failed. Any goroutine may use them.
@@ -27,7 +27,7 @@ func (s *sweeps) isDue(what string) bool {
 	return !failed || time.Since(at) >= resweepAfter
 }
 
-// note takes in how a sweep has ended.
+// note records the result of a sweep.
 func (s *sweeps) note(what string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,9 +41,9 @@ func (s *sweeps) note(what string, err error) {
 	}
 }
 
-// complain logs that something of a container cannot be made or removed, which it can do
-// without: once until it can, or another cause is in the way. Texts name another file
-// each time, so a cause is the kernel's.
+// complain logs that a file of a container, which the container can do without, cannot be made or
+// removed: once until it can, or the cause changes. Texts name another file each time, so a cause
+// is the kernel's.
 func (f *Files) complain(text, container string, err error) {
 	if f.lacks.IsNew(text+" "+container, saidonce.Cause(err)) {
 		f.Log.Warn(text, "container", container, "err", err)
@@ -62,19 +62,18 @@ func (f *Files) NewTerminationLog(i *pleg.Instance, uid, name string) string {
 }
 
 // removeTerminationLog removes the termination log of a removed container. If
-// that fails, the log goes when the container starts again, or with the pod.
+// that fails, the log is removed when the container starts again, or with the pod.
 func (f *Files) removeTerminationLog(c *pleg.Container, uid string) {
 	if c.TerminationLog == "" {
 		return
 	}
 	if err := volume.RemoveTerminationLog(f.Disk.Root.Dir, uid, c.Name, c.TerminationLog); err != nil {
-		f.complain(unremoved, c.Name, err) // that it could be removed says nothing of the others
+		f.complain(unremoved, c.Name, err) // one success means nothing for the others
 	}
 }
 
-// sweepTerminationLogs removes the termination logs of a container's attempts
-// that no longer exist or were never created. It removes none if an attempt that
-// may still run does not say which log it has.
+// sweepTerminationLogs removes the termination logs of a container's attempts that no longer exist
+// or were never created. It removes none if the log of an attempt that may still run is not known.
 func (f *Files) sweepTerminationLogs(i *pleg.Instance, uid, name string) {
 	var keep []string
 	if i != nil {
@@ -98,8 +97,8 @@ func (f *Files) sweepTerminationLogs(i *pleg.Instance, uid, name string) {
 	f.complain(unremoved, name, err)
 }
 
-// SweepAllTerminationLogs sweeps those of all containers of an instance. i is
-// nil if the runtime has nothing of it.
+// SweepAllTerminationLogs sweeps those of all containers of an instance. i is nil if the runtime
+// has nothing of it.
 func (f *Files) SweepAllTerminationLogs(i *pleg.Instance, uid string) {
 	for _, name := range volume.HaveTerminationLogs(f.Disk.Root.Dir, uid) {
 		f.sweepTerminationLogs(i, uid, name)

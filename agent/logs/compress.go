@@ -11,9 +11,9 @@ import (
 	"monopod/agent/disk"
 )
 
-// compress replaces a rotated log by its compressed form, with the same mode and
-// time. It prefers speed to size: logs shrink to a tenth or so either way, and
-// the node has other work. The log stays until all is on disk.
+// compress replaces a rotated log by its compressed form, with the same mode and time. It prefers
+// speed to size: logs shrink to a tenth or so either way, and the node has other work. The log
+// stays until everything is on disk.
 func compress(ctx context.Context, d *disk.Dir, name string) (err error) {
 	defer func() {
 		if err != nil {
@@ -39,8 +39,7 @@ func compress(ctx context.Context, d *disk.Dir, name string) (err error) {
 	return d.Remove(name)
 }
 
-// replace writes the compressed form of in to out, and makes that the one of
-// this name.
+// replace writes the compressed form of in to out, and renames that to this name.
 func replace(ctx context.Context, d *disk.Dir, in, out *os.File, name string) error {
 	info, err := in.Stat()
 	if err != nil {
@@ -62,8 +61,8 @@ func replace(ctx context.Context, d *disk.Dir, in, out *os.File, name string) er
 	return d.Replace(name+partEnd, name+zipEnd)
 }
 
-// zip writes what in holds to a new file, which it closes, and returns how much
-// that was.
+// zip writes the content of in to a new file, which it closes, and returns the length of the
+// content.
 func zip(ctx context.Context, in io.Reader, out *os.File, mode os.FileMode) (copied int64, err error) {
 	defer func() { err = errors.Join(err, out.Close()) }()
 	z, err := gzip.NewWriterLevel(out, gzip.BestSpeed)

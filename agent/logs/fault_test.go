@@ -31,7 +31,7 @@ func TestAPanicOverOneLogLeavesTheOthers(t *testing.T) {
 	for range 3 {
 		r.round(t.Context())
 	}
-	if faults != 3 || r.known["good"] == nil || r.known["good"].said != "" || r.known["bad"].said == "" {
+	if faults != 3 || r.known["good"] == nil || r.known["good"].logged != "" || r.known["bad"].logged == "" {
 		t.Errorf("%d faults, good %+v, bad %+v", faults, r.known["good"], r.known["bad"])
 	}
 }

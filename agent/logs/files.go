@@ -14,12 +14,12 @@ import (
 	"monopod/agent/disk"
 )
 
-// Rotated logs are called <log>.<stamp>, and with .gz once they are compressed:
-// as the kubelet does, in local time.
+// Rotated logs are called <log>.<stamp>, and with .gz once they are compressed: as with the
+// kubelet, in local time.
 const (
 	stampForm = "20060102-150405"
 	zipEnd    = ".gz"
-	partEnd   = ".tmp" // of what is being compressed
+	partEnd   = ".tmp" // of an unfinished compression
 )
 
 // rotated is a rotated log of a container.
@@ -40,8 +40,8 @@ func parseStamp(stamp string) (time.Time, error) {
 	return time.ParseInLocation(stampForm, stamp, time.UTC)
 }
 
-// nextStamp names the log that is rotated now. The name sorts after all previous
-// ones, even if the clock was set back: names tell the order.
+// nextStamp names the log that is rotated now. The name sorts after all previous ones, even if the
+// clock was set back: names give the order.
 func nextStamp(now time.Time, old []rotated) string {
 	stamp := now.Local().Format(stampForm)
 	if len(old) == 0 {
@@ -63,12 +63,12 @@ func folderOf(log string) (*disk.Dir, error) {
 	return disk.OpenDir(filepath.Dir(log), logDepth)
 }
 
-// maxRotated bounds how many rotated logs are looked at at once, where others made very many.
-// Those that are removed leave room for the rest.
+// maxRotated bounds how many rotated logs are listed at once, if others made very many. The
+// removal of these makes room for the rest.
 const maxRotated = 10_000
 
-// tidy removes what an interrupted compression left, and returns the rotated
-// logs, oldest first. Other files are not ours.
+// tidy removes what an interrupted compression left, and returns the rotated logs, oldest first.
+// It ignores other files.
 func tidy(d *disk.Dir, log string) ([]rotated, error) {
 	byStamp := map[string]rotated{}
 	trash := map[string]bool{}
@@ -81,7 +81,7 @@ func tidy(d *disk.Dir, log string) ([]rotated, error) {
 			trash[name] = true
 			return nil
 		}
-		if _, both := byStamp[f.stamp]; both { // the one that is compressed is so as a whole
+		if _, both := byStamp[f.stamp]; both { // the compressed file is complete
 			trash[rotated{stamp: f.stamp}.name(log)] = true
 			f.zipped = true
 		}
@@ -101,7 +101,7 @@ func tidy(d *disk.Dir, log string) ([]rotated, error) {
 	return old, nil
 }
 
-// parseName takes the name of a file apart that a rotation of log made.
+// parseName parses the name of a file from a rotation of log.
 func parseName(name, log string) (f rotated, part, ours bool) {
 	rest, ours := strings.CutPrefix(name, log+".")
 	rest, part = strings.CutSuffix(rest, partEnd)
@@ -135,7 +135,7 @@ func Remove(log string) error {
 	}
 	defer d.Close()
 	name := filepath.Base(log)
-	var failed error // one of them tells enough
+	var failed error // one of them is enough
 	err = d.Each(func(n string) error {
 		if n == name || strings.HasPrefix(n, name+".") {
 			failed = cmp.Or(remove(d, n), failed)
@@ -162,7 +162,7 @@ func sizeOf(path string) (int64, error) {
 	return s.Size(), nil
 }
 
-// isOther reports whether sizeOf found something that is no log.
+// isOther reports whether sizeOf found something that is not a log.
 func isOther(err error) bool {
 	return errors.Is(err, disk.ErrLink) || errors.Is(err, disk.ErrNotRegular)
 }

@@ -1,7 +1,6 @@
-// Package logs limits the size of running containers' logs: a log that has become
-// too large is renamed, the runtime reopens it, and rotated logs are compressed
-// and at last removed. A reader that follows a log by its name, as tail -F does,
-// loses no line.
+// Package logs limits the size of running containers' logs: a log that has become too large is
+// renamed, the runtime reopens it, and rotated logs are compressed and at last removed. A reader
+// that follows a log by its name, as tail -F does, loses no line.
 package logs
 
 import (
@@ -46,36 +45,35 @@ func (c Config) Complete() Config {
 	}
 }
 
-// Container is a container that runs and where its log should be.
+// Container is a running container and the intended path of its log.
 type Container struct {
 	ID, Log string
 }
 
 // Runtime is what a Rotator needs of the container runtime.
 type Runtime interface {
-	// Running returns the containers that may run, once anything is known of
-	// them. It is called each round and must cost next to nothing.
+	// Running returns the containers that may run, once anything is known of them. It is called
+	// each round and must cost next to nothing.
 	Running(ctx context.Context) ([]Container, error)
-	// Log asks where a container's log is, "" if it does not run any more.
+	// Log requests the path of a container's log, "" if it does not run any more.
 	Log(ctx context.Context, id string) (path string, err error)
-	// Reopen makes the runtime write a container's log to a new file at its path
-	// and returns when it does. After an error that is ErrUnanswered, or the
-	// context's, it may do so later.
+	// Reopen makes the runtime write a container's log to a new file at its path and returns when
+	// it does. After an error that is ErrUnanswered, or the context's, it may do so later.
 	Reopen(ctx context.Context, id string) error
 }
 
-// ErrUnanswered: the runtime was lost before it said how a call ends.
+// ErrUnanswered: the runtime was lost before it returned the result of a call.
 var ErrUnanswered = errors.New("the runtime did not answer")
 
-// errEnded: a container that was listed does not run any more.
+// errEnded: a listed container does not run any more.
 var errEnded = errors.New("the container has ended")
 
-// reopenIn bounds a call by which the runtime reopens a log. The agent's end
-// does not break it off: a log would be left without its name.
+// reopenIn bounds a call by which the runtime reopens a log. The agent's end does not interrupt
+// it: a log would be left without its name.
 const reopenIn = 5 * time.Second
 
-// Rotator rotates logs. It keeps nothing that a successor would need: what one
-// that was killed left undone is told by the files.
+// Rotator rotates logs. It keeps nothing that a successor would need: the files show what a killed
+// one left undone.
 type Rotator struct {
 	// Fault is called for each panic in the work on one container's log; it may
 	// be nil. It must be set before Run.
@@ -91,11 +89,11 @@ type Rotator struct {
 	busy map[string]chan struct{} // by container id: closed when the work on its logs is done
 }
 
-// seen is what a Rotator remembers of a container.
+// seen is a Rotator's record of a container.
 type seen struct {
-	log  string // where it is
-	tidy bool   // nothing is left there of a rotation that was broken off
-	said saidonce.Error
+	log    string // its path
+	tidy   bool   // nothing is left there of an interrupted rotation
+	logged saidonce.Error
 }
 
 // New returns a Rotator. Run makes it work.
@@ -105,15 +103,15 @@ func New(cfg Config, r Runtime, log *slog.Logger) *Rotator {
 	return rotator
 }
 
-// Set changes how much logs may take from the next round on, which comes at
-// once. Any goroutine may call it.
+// Set changes how much logs may take from the next round on, which starts at once. Any goroutine
+// may call it.
 func (r *Rotator) Set(cfg Config) {
 	cfg = cfg.Complete()
 	r.cfg.Store(&cfg)
 	r.changed.Wake()
 }
 
-// Run looks at the logs each interval until ctx ends.
+// Run checks the logs each interval until ctx ends.
 func (r *Rotator) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -133,7 +131,7 @@ func (r *Rotator) Run(ctx context.Context) {
 	}
 }
 
-// round looks at each log once and returns when all that is due is done.
+// round checks each log once and returns when everything that is due is done.
 func (r *Rotator) round(ctx context.Context) {
 	all, err := r.runtime.Running(ctx)
 	if err != nil {
@@ -161,7 +159,7 @@ func (r *Rotator) round(ctx context.Context) {
 	}
 }
 
-// forget remembers those that run and forgets those that do not.
+// forget adds records of new running containers, and drops those of ended ones.
 func (r *Rotator) forget(all []Container) {
 	now := make(map[string]*seen, len(all))
 	for _, c := range all {
@@ -172,13 +170,13 @@ func (r *Rotator) forget(all []Container) {
 	r.known = now
 }
 
-// due reports whether there is anything to do about a log.
+// due reports whether a log needs work.
 func (r *Rotator) due(s *seen) bool {
 	size, err := sizeOf(s.log)
 	return err != nil || !s.tidy || size >= r.cfg.Load().MaxSize
 }
 
-// visit puts one container's log right and rotates it if it is too large.
+// visit tidies one container's log and rotates it if it is too large.
 func (r *Rotator) visit(ctx context.Context, id string, s *seen) error {
 	release, err := r.hold(ctx, id)
 	if err != nil {
@@ -226,12 +224,12 @@ func (r *Rotator) complain(ctx context.Context, s *seen, c Container, err error)
 	if ctx.Err() != nil {
 		err = nil
 	}
-	if s.said.IsNew(err) {
+	if s.logged.IsNew(err) {
 		r.log.Warn("log is not kept within bounds", append(panics.Logged(err), "file", c.Log)...)
 	}
 }
 
-// hold keeps others off a container's logs until release is called.
+// hold keeps other goroutines off a container's logs until release is called.
 func (r *Rotator) hold(ctx context.Context, id string) (release func(), err error) {
 	mine := make(chan struct{})
 	for {
@@ -259,8 +257,8 @@ func (r *Rotator) release(id string) {
 	delete(r.busy, id)
 }
 
-// Remove removes the log of a container that is gone, and all that came of it
-// by rotation. It waits for a rotation that is under way.
+// Remove removes the log of a container that is gone, and its rotated logs. It waits for a
+// rotation that is in progress.
 func (r *Rotator) Remove(ctx context.Context, id, log string) error {
 	release, err := r.hold(ctx, id)
 	if err != nil {

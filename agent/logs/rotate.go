@@ -12,11 +12,10 @@ import (
 	"monopod/agent/disk"
 )
 
-// find finds the log of a container that is not where it should be: the log's
-// path was another when the container was made, the log was renamed and not
-// reopened, or it was removed. Without a log at its path the runtime writes to a
-// file that no one reads or counts. The error is errEnded when the container does
-// not run any more.
+// find finds the log of a container that is not at its path: the path was another when the
+// container was made, the log was renamed and not reopened, or it was removed. Without a log at
+// its path the runtime writes to a file that no one reads or counts. The error is errEnded when
+// the container does not run any more.
 func (r *Rotator) find(ctx context.Context, id string, s *seen) (size int64, err error) {
 	where, err := r.runtime.Log(ctx, id)
 	if err == nil && where == "" {
@@ -34,7 +33,7 @@ func (r *Rotator) find(ctx context.Context, id string, s *seen) (size int64, err
 		return 0, fmt.Errorf("log %s: %w", where, err)
 	}
 	if err := r.reopen(ctx, id); err != nil {
-		for _, d := range made { // of a container that went meanwhile: nothing stays
+		for _, d := range made { // the container is gone: nothing stays
 			os.Remove(d)
 		}
 		return 0, err
@@ -43,7 +42,7 @@ func (r *Rotator) find(ctx context.Context, id string, s *seen) (size int64, err
 	return sizeOf(where)
 }
 
-// reopen is not broken off by the agent's end.
+// reopen is not interrupted by the agent's end.
 func (r *Rotator) reopen(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reopenIn)
 	defer cancel()
@@ -87,11 +86,10 @@ func (r *Rotator) rotate(ctx context.Context, id, log string) error {
 	return errors.Join(failed, r.swap(ctx, id, d, name, old))
 }
 
-// swap renames the log and has it reopened. It gives it back its name if the
-// runtime refuses, and only then: conmon, which writes the logs of CRI-O, carries out
-// what CRI-O has asked of it even if that is late, and puts the new log in the place
-// of whatever has the name. Without an answer, find looks in the next round. It never
-// takes the place of another file: a runtime that says no may have reopened the log
+// swap renames the log and has it reopened. It restores the name if the runtime refuses, and only
+// then: conmon, which writes the logs of CRI-O, carries out a request of CRI-O even if that is
+// late, and replaces anything that has the name by the new log. Without an answer, find checks in
+// the next round. It never replaces another file: a runtime that refuses may have reopened the log
 // all the same.
 func (r *Rotator) swap(ctx context.Context, id string, d *disk.Dir, log string, old []rotated) error {
 	to := rotated{stamp: nextStamp(time.Now(), old)}.name(log)
@@ -112,7 +110,7 @@ func (r *Rotator) swap(ctx context.Context, id string, d *disk.Dir, log string, 
 	return fmt.Errorf("rotate log %s: %w", d.Path(log), err)
 }
 
-// unanswered reports whether it is not known how a call for a log ends.
+// unanswered reports whether the result of a call for a log is not known.
 func unanswered(err error) bool {
 	return errors.Is(err, ErrUnanswered) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

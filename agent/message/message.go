@@ -1,4 +1,4 @@
-// Package message makes the texts of which it is known what anybody may read.
+// Package message makes texts with a known public part, which anybody may read.
 package message
 
 import (
@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Mark stands, in what anybody may read, for what only root may.
+// Mark replaces, in the public form of a text, what only root may read.
 const Mark = "<elided>"
 
-// Text is what the agent says, in two forms: whole, for root, and as anybody may read it.
-// What anybody may read is known where a text is made, of what it is made: nothing is
-// ever looked for in it. The zero Text says nothing.
+// Text is a text of the agent in two forms: whole, for root, and public, as anybody may read it.
+// What is public is decided where a text is made, from its parts: no text is ever searched. The
+// zero Text is empty.
 type Text struct{ whole, public string }
 
-// words are literals of the program: other packages cannot make them of a string that
-// they were given.
+// words are literals of the program: other packages cannot make them of a string that they were
+// given.
 type words string
 
-// Fixed returns a text that is the same whatever happens: anybody may read it.
+// Fixed returns a text that is always the same: anybody may read it.
 func Fixed(w words) Text { return Text{string(w), string(w)} }
 
-// Private returns a text of which only root may read anything, such as the words of a
-// container, of the runtime, or of an error.
+// Private returns a text that only root may read, such as the words of a container, of the
+// runtime, or of an error.
 func Private(text string) Text {
 	if text == "" {
 		return Text{}
@@ -31,11 +31,11 @@ func Private(text string) Text {
 	return Text{text, Mark}
 }
 
-// Instead returns a text of which anybody reads another one in its place.
+// Instead returns a text with another one as its public form.
 func Instead(whole string, public Text) Text { return Text{whole, public.public} }
 
-// Of returns fixed words, in which each verb of fmt stands for a part. Anybody may read
-// the words and the parts, but for those that are themselves private texts.
+// Of returns fixed words, in which each verb of fmt is replaced by a part. Anybody may read the
+// words and the parts, except for private texts.
 func Of(format words, parts ...Part) Text {
 	whole, public := make([]any, len(parts)), make([]any, len(parts))
 	for k, p := range parts {
@@ -59,22 +59,22 @@ func (t Text) String() string { return t.whole }
 // Public returns the text as anybody may read it.
 func (t Text) Public() string { return t.public }
 
-// Part is what may stand in a text.
+// Part is what a text may contain.
 type Part interface{ forms() (whole, public any) }
 
 func (t Text) forms() (whole, public any) { return t.whole, t.public }
 
-// Name is what anybody sees of a pod or node anyway: the names of pods, containers,
-// images, nodes and resources, uids, and sentences of nothing but these and fixed words.
+// Name is what anybody sees of a pod or node anyway: the names of pods, containers, images, nodes
+// and resources, uids, and sentences of only these and fixed words.
 type Name string
 
 func (n Name) forms() (whole, public any) { return string(n), string(n) }
 
-// Text returns a text of nothing else.
+// Text returns a text of only the name.
 func (n Name) Text() Text { return Text{string(n), string(n)} }
 
-// Number is a number that anybody sees anyway, or of the agent's: none that a container
-// has printed.
+// Number is a number that anybody sees anyway, or of the agent's: not one that a container has
+// printed.
 type Number int64
 
 func (n Number) forms() (whole, public any) { return int64(n), int64(n) }
@@ -84,11 +84,11 @@ type Duration time.Duration
 
 func (d Duration) forms() (whole, public any) { return time.Duration(d), time.Duration(d) }
 
-// Book has what anybody may read of texts that are kept as strings, by the whole ones.
-// nil is an empty one that takes none.
+// Book has the public forms of texts that are kept as strings, by the whole ones. nil is an empty
+// one that takes none.
 type Book map[string]string
 
-// Note adds a text, if anybody may read any of it, and returns it whole.
+// Note adds a text, if it has a public form, and returns it whole.
 func (b Book) Note(t Text) string {
 	if b != nil && t.public != Mark && t.public != "" {
 		b[t.whole] = t.public
@@ -96,10 +96,10 @@ func (b Book) Note(t Text) string {
 	return t.whole
 }
 
-// Text returns the text that was noted, or a private one.
+// Text returns the noted text, or a private one.
 func (b Book) Text(whole string) Text { return Text{whole, b.Public(whole)} }
 
-// Public returns what anybody may read of a text: nothing, if it was not noted.
+// Public returns the public form of a text: nothing, if it was not noted.
 func (b Book) Public(whole string) string {
 	if whole == "" {
 		return ""

@@ -2,7 +2,7 @@ package message
 
 import "fmt"
 
-// Size is so many bytes as people read them everywhere: in decimal units with two digits or more.
+// Size is a number of bytes for people: in decimal units with two digits or more.
 func Size(bytes uint64) Name {
 	units, n := []string{"kB", "MB", "GB", "TB", "PB"}, float64(bytes)
 	if bytes < 1000 {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ChangeOf returns when a file got its content or its name; zero if that was
-// before start or is not known.
+// ChangeOf returns when a file got its content or its name; zero if that was before start or is
+// not known.
 func ChangeOf(file string, start time.Time) time.Time {
 	fi, err := os.Stat(file)
 	if err != nil {

@@ -27,8 +27,8 @@ func newHTTPMetrics(r *prometheus.Registry) httpMetrics {
 // longRunning are paths whose requests last as long as the client wants.
 var longRunning = map[string]bool{"exec": true, "attach": true, "portForward": true, "debug": true}
 
-// Serve counts and times the requests that next serves. paths are those that it
-// knows; others are not told apart. local: it is the unix socket.
+// Serve counts and times the requests that next serves. paths are those that it knows; others
+// share a label. local: it is the unix socket.
 func (m *Metrics) Serve(local bool, paths []string, next http.Handler) http.Handler {
 	known := map[string]bool{}
 	for _, p := range paths {
@@ -68,7 +68,7 @@ func firstOf(path string) string {
 	return first
 }
 
-// method returns a method's label: a client may make up methods.
+// method returns a method's label: clients may invent methods.
 func method(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

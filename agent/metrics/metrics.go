@@ -1,7 +1,7 @@
-// Package metrics counts and times what the agent does, under a kubelet's names
-// and labels, so that dashboards and alerts made for kubelets work; names that a
-// kubelet does not have start with monopod_. Metrics of the agent's state are
-// read at each scrape (State); none is kept up by hand that could drift.
+// Package metrics counts and times what the agent does, under a kubelet's names and labels, so
+// that dashboards and alerts made for kubelets work; names that a kubelet does not have start with
+// monopod_. Metrics of the agent's state are read at each scrape (State); none is updated by hand,
+// which could drift.
 package metrics
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Config is what the metrics say of the agent itself.
+// Config is what the metrics report of the agent itself.
 type Config struct {
 	NodeName string
 	Version  string // a kubelet's, such as v1.36.3+monopod.v1.2.3
 	CgroupV2 bool
-	// State is asked at each scrape, by any goroutine; nil: nothing is known.
+	// State is called at each scrape, by any goroutine; nil: nothing is known.
 	State func() State
 }
 

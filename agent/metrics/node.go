@@ -29,7 +29,7 @@ func newNodeMetrics(r *prometheus.Registry) nodeMetrics {
 	}
 }
 
-// other is a label's value for all that is not told apart.
+// other is a label's value for everything without one of its own.
 const other = "other"
 
 // imageSizes are the upper bounds of the label for an image's size, in bytes.
@@ -100,7 +100,7 @@ func (m *Metrics) Volume(plugin string, start time.Time, err error) {
 
 const pluginPrefix = "kubernetes.io/"
 
-// rejections are the reasons that are told apart.
+// rejections are the reasons with a label of their own.
 var rejections = map[string]bool{"AppArmor": true, "PodOSSelectorNodeLabelDoesNotMatch": true, "PodOSNotSupported": true,
 	"SysctlForbidden": true, "SupplementalGroupsPolicyNotSupported": true, "NodeAffinity": true, "NodePorts": true, "UIDInUse": true,
 	"OutOfcpu": true, "OutOfmemory": true, "OutOfephemeral-storage": true, "OutOfpods": true}

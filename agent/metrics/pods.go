@@ -66,8 +66,8 @@ func (m *Metrics) PodAccepted(containers int) {
 	m.pods.perPod.Observe(float64(containers))
 }
 
-// PodRunning records that a new pod runs, which was read at one time from a
-// file that changed at another; zero: not known.
+// PodRunning records that a new pod runs, which was read at one time from a file that changed at
+// another; zero: not known.
 func (m *Metrics) PodRunning(read, changed time.Time) {
 	if !read.IsZero() {
 		m.pods.startSeconds.Observe(since(read))
@@ -108,7 +108,7 @@ const (
 	Terminated Operation = "terminated"
 )
 
-// Outcome is what came of a worker's pass.
+// Outcome is the result of a worker's pass.
 type Outcome string
 
 const (
@@ -129,7 +129,7 @@ func (m *Metrics) WorkerStart(read time.Time) {
 	m.pods.workerStartSeconds.Observe(since(read))
 }
 
-// containerType tells init containers, sidecars among them, from the others.
+// containerType distinguishes init containers, sidecars among them, from the others.
 func containerType(init bool) string {
 	if init {
 		return "init_container"
@@ -137,8 +137,8 @@ func containerType(init bool) string {
 	return "container"
 }
 
-// ContainerStart records a try to start a container. code is the reason
-// why it failed, in the kubelet's words, "" if it did not.
+// ContainerStart records a try to start a container. code is the reason of its failure, in the
+// kubelet's words, "" if it did not fail.
 func (m *Metrics) ContainerStart(init bool, code string) {
 	m.pods.containers.WithLabelValues(containerType(init)).Inc()
 	if code != "" {
@@ -146,7 +146,7 @@ func (m *Metrics) ContainerStart(init bool, code string) {
 	}
 }
 
-// endReasons are the reasons that are told apart; runtimes may have others.
+// endReasons are the reasons with a label of their own; runtimes may have others.
 var endReasons = map[string]bool{"Completed": true, "Error": true, "OOMKilled": true, "StartError": true,
 	"ContainerCannotRun": true, "ContainerStatusUnknown": true, "Unknown": true}
 
@@ -167,7 +167,7 @@ func (m *Metrics) Rejected(reason string) {
 	m.pods.rejections.WithLabelValues(rejection(reason)).Inc()
 }
 
-// HTTPFallback records a hook that went on without https.
+// HTTPFallback records a hook that continued without https.
 func (m *Metrics) HTTPFallback() {
 	m.pods.fallbacks.Inc()
 }

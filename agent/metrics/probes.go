@@ -35,7 +35,7 @@ type Probed struct {
 	UID                       string
 }
 
-// What a probe found.
+// Results of a probe.
 const (
 	ProbeSuccessful = "successful"
 	ProbeFailed     = "failed"

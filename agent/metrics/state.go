@@ -11,23 +11,23 @@ type State struct {
 	Containers  map[string]int // ours in the runtime, by state: running, exited, created, unknown
 
 	DesiredPods int // that manifests give
-	ActivePods  int // that have a place on the node and have not ended
+	ActivePods  int // on the node, and not ended
 	WorkingPods map[Working]int
 	Volumes     map[Volumes]int
 	Logs        []Log
 
 	ManifestFiles                    int
-	HeldFiles                        int // of which an earlier version runs on
+	HeldFiles                        int // of which an earlier version still runs
 	ManifestErrors, ManifestWarnings int
 }
 
-// Working tells pods apart by how far they are.
+// Working is a group of pods with the same progress.
 type Working struct {
 	Lifecycle string // sync, terminating or terminated
 	Config    string // desired or orphan
 }
 
-// Volumes tells volumes apart.
+// Volumes is a group of volumes.
 type Volumes struct {
 	Plugin string // the kubelet's name, such as empty-dir
 	Actual bool   // actual containers; else: desired

@@ -9,11 +9,11 @@ import (
 	"monopod/agent/status"
 )
 
-// words are how pods may be, in the order in which it is told.
+// words are the states of pods, in the order in which they are reported.
 var words = []string{"running", "waiting", "succeeded", "failed", "refused", "unknown"}
 
-// wordOf says how a pod is. A refused one has failed, too, and no container yet: it is
-// admitted once the reason is gone.
+// wordOf returns the state of a pod. A refused one has failed, too, but has no container yet: it
+// is admitted once the reason is gone.
 func wordOf(p *v1.Pod) string {
 	switch p.Status.Phase {
 	case v1.PodRunning:
@@ -32,8 +32,8 @@ func wordOf(p *v1.Pod) string {
 	}
 }
 
-// Line says in one line how the pods are, such as "12 pods: 11 running, 1 waiting",
-// and behind it what is wrong with the runtime and the manifests.
+// Line returns in one line the states of the pods, such as "12 pods: 11 running, 1 waiting", and
+// behind it the problems of the runtime and the manifests.
 func Line(pods []*v1.Pod, runtime status.Runtime, m status.Manifests) string {
 	counts := map[string]int{}
 	for _, p := range pods {

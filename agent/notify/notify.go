@@ -1,4 +1,4 @@
-// Package notify tells the service manager, systemd, how the agent is.
+// Package notify reports the agent's status to the service manager, systemd.
 package notify
 
 import (
@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	// Within is how long the agent may be "activating". After it the agent is said to be
-	// ready all the same, with a status that says what it waits for: a runtime that is
-	// down, or a folder that is missing, is not cured by a unit that never starts.
+	// Within is how long the agent may be "activating". After it the agent is reported as ready
+	// all the same, with a status that has what it waits for: a runtime that is down, or a folder
+	// that is missing, is not cured by a unit that never starts.
 	Within = 30 * time.Second
-	// gather is the least time between two looks at what to tell.
+	// gather is the least time between two reports.
 	gather = time.Second
 )
 
-// Notifier tells one service manager of one agent. Run has a goroutine to itself;
-// Reloading is for any.
+// Notifier reports on one agent to one service manager. Run has a goroutine to itself; any
+// goroutine may call Reloading.
 type Notifier struct {
 	Send    func(state string)     // to the service manager
-	Every   time.Duration          // at most between two signs of life; 0: none are wanted
-	Started func() error           // nil once everything was looked at
-	Alive   func() bool            // the agent works: asked for each sign of life
+	Every   time.Duration          // at most between two signs of life; 0: none are requested
+	Started func() error           // nil once everything was observed
+	Alive   func() bool            // the agent works: called for each sign of life
 	Status  func() string          // one line
-	Changes func() <-chan struct{} // signals that the line may be another
+	Changes func() <-chan struct{} // signals that the line may have changed
 
-	ready   atomic.Bool // it was told
-	started bool        // everything was looked at
-	told    string      // the last status
+	ready   atomic.Bool // it was reported
+	started bool        // everything was observed
+	sent    string      // the last status
 }
 
-// Sender returns what sends a state to the service manager that started this
-// process, and how often it wants signs of life, a third of the time after which
-// it ends the process. Without such a manager Sender returns nil.
+// Sender returns the func that sends a state to the service manager that started this process, and
+// how often it requests signs of life, a third of the time after which it ends the process.
+// Without such a manager Sender returns nil.
 func Sender(log *slog.Logger) (send func(state string), every time.Duration) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return nil, 0
@@ -56,7 +56,7 @@ func Sender(log *slog.Logger) (send func(state string), every time.Duration) {
 	}, limit / 3
 }
 
-// Run tells how the agent is until ctx ends, which it tells, too.
+// Run reports the agent's status until ctx ends, which it reports, too.
 func (n *Notifier) Run(ctx context.Context) {
 	if n.Send == nil {
 		return
@@ -80,9 +80,9 @@ func (n *Notifier) Run(ctx context.Context) {
 				n.Send(daemon.SdNotifyWatchdog)
 			}
 		case <-late:
-			n.tell(true)
+			n.report(true)
 		case <-look.C:
-			n.tell(false)
+			n.report(false)
 			if armed = !n.started; armed {
 				look.Reset(gather)
 			}
@@ -95,8 +95,8 @@ func (n *Notifier) Run(ctx context.Context) {
 	}
 }
 
-// tell sends what is not told yet. late: the agent is ready whatever it waits for.
-func (n *Notifier) tell(late bool) {
+// report sends what has changed. late: the agent is ready even if it still waits for something.
+func (n *Notifier) report(late bool) {
 	var states []string
 	line := n.Status()
 	if !n.started {
@@ -111,8 +111,8 @@ func (n *Notifier) tell(late bool) {
 		states = append(states, daemon.SdNotifyReady)
 	}
 	line = strings.Join(strings.Fields(line), " ") // a line break would begin another field
-	if line != n.told {
-		n.told = line
+	if line != n.sent {
+		n.sent = line
 		states = append(states, "STATUS="+line)
 	}
 	if len(states) > 0 {
@@ -120,7 +120,7 @@ func (n *Notifier) tell(late bool) {
 	}
 }
 
-// Reloading tells that settings are read again, until done is called.
+// Reloading reports that settings are read again, until done is called.
 func (n *Notifier) Reloading() (done func()) {
 	if n.Send == nil || !n.ready.Load() {
 		return func() {}

@@ -21,8 +21,8 @@ type Artifact struct {
 	to     string // the local folder
 }
 
-// ParseArtifact reads POD/CONTAINER:PATH=DIR and sees to it that the container has a
-// volume at PATH. It must be called before the pods are used.
+// ParseArtifact reads POD/CONTAINER:PATH=DIR and makes sure that the container has a volume at
+// PATH. It must be called before the pods are used.
 func ParseArtifact(pods []*v1.Pod, text string) (*Artifact, error) {
 	from, to, ok := strings.Cut(text, "=")
 	of, inside, ok2 := strings.Cut(from, ":")

@@ -359,7 +359,7 @@ func TestACopyEndsWithASignal(t *testing.T) {
 	if _, err := one.copy(ctx, root); err == nil || !strings.Contains(err.Error(), "SIGINT") {
 		t.Errorf("copying goes on: %v", err)
 	}
-	s := &session{config: Config{Artifacts: []*Artifact{{pod: artifactPod("/h"), from: "job/c:/out", to: to}}}, say: &progress{out: io.Discard}}
+	s := &session{config: Config{Artifacts: []*Artifact{{pod: artifactPod("/h"), from: "job/c:/out", to: to}}}, progress: &progress{out: io.Discard}}
 	if s.copyAll(ctx) {
 		t.Error("an artifact that was not copied counts as copied")
 	}

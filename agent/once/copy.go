@@ -18,15 +18,16 @@ import (
 	"monopod/agent/volume"
 )
 
-// What one artifact may have: a container can make more than any machine holds.
+// Limits of one artifact: a container can make more than any machine holds.
 const (
 	maxCopied      = 1_000_000 // files and folders
 	maxCopiedBytes = 16 << 30  // of content; holes in files are none
 )
 
-// copy copies the artifact out. Nothing outside of the volume is followed, and what is
-// neither a folder nor a file, links included, is left out, as is what is mounted in it. The
-// folder of the copy may lie in it, and is no part of the copy. Files with several names are one file in the copy, too, and holes stay holes.
+// copy copies the artifact out. It follows nothing outside of the volume, and leaves out what is
+// neither a folder nor a file, links included, and what is mounted in the artifact. The folder of
+// the copy may lie in the artifact, and is no part of the copy. Files with several names are one
+// file in the copy, too, and holes stay holes.
 func (a *Artifact) copy(ctx context.Context, root string) (left leftOut, err error) {
 	from, file, err := a.open(root)
 	if err != nil {
@@ -59,7 +60,7 @@ func (a *Artifact) copy(ctx context.Context, root string) (left leftOut, err err
 	return c.left, errors.Join(err, c.close())
 }
 
-// open opens the folder of the artifact or, where that is a file, the folder that it is in.
+// open opens the folder of the artifact or, if that is a file, the folder that it is in.
 func (a *Artifact) open(root string) (dir *disk.Dir, file string, err error) {
 	top := volume.EmptyDir(root, string(a.pod.UID), a.volume.Name)
 	if a.volume.HostPath != nil {
@@ -92,7 +93,7 @@ func (a *Artifact) open(root string) (dir *disk.Dir, file string, err error) {
 type copying struct {
 	ctx    context.Context
 	to     *disk.Dir
-	target disk.Stat   // which folder that is
+	target disk.Stat   // of the folder of the copy
 	trail  *disk.Trail // where in the copy it is, as deep as the walk
 	left   leftOut
 
@@ -103,8 +104,8 @@ type copying struct {
 	name   string    // of that folder, which is no part of the copy
 }
 
-// folder copies all that is in a folder. What is written to the copy must not be read as
-// something that is to be copied.
+// folder copies everything in a folder. It must not read what is written to the copy as something
+// to copy.
 func (c *copying) folder(from *disk.Dir) error {
 	is, err := c.isTarget(from)
 	switch {
@@ -116,13 +117,13 @@ func (c *copying) folder(from *disk.Dir) error {
 	return disk.Walk(c.ctx, from, c.visit)
 }
 
-// isTarget reports whether a folder is the one that is copied to, by whatever path.
+// isTarget reports whether a folder is the one that is copied to, by any path.
 func (c *copying) isTarget(dir *disk.Dir) (bool, error) {
 	s, err := dir.Self()
 	return err == nil && c.target.Same(s), err
 }
 
-// visit copies what a walk comes by.
+// visit copies one object of a walk.
 func (c *copying) visit(f disk.Found) error {
 	switch f.Step {
 	case disk.Enter:
@@ -187,7 +188,7 @@ func (c *copying) file(from *disk.Dir, name string) error {
 	return nil
 }
 
-// content copies what is in a file, of one that grows what there is now, and no holes.
+// content copies the content of a file, of a growing one what is there now, and no holes.
 func (c *copying) content(in, out *os.File, size int64) error {
 	for at := int64(0); at < size; {
 		data, hole, err := disk.NextData(in, at, size)
@@ -220,13 +221,13 @@ func (r untilDone) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// link makes the name one more of a file that was copied under another name; false: it was not.
+// link adds the name to a file that was copied under another name; false: it was not copied.
 func (c *copying) link(s disk.Stat, name string) bool {
 	return c.linked != nil && c.trail.Now().Link(name, c.linked, keyOf(s)) == nil
 }
 
-// remember keeps a copy for its other names. On a file system that has none, each name gets
-// a copy of its own.
+// remember keeps a copy for its other names. On a file system without links, each name gets a copy
+// of its own.
 func (c *copying) remember(s disk.Stat, name string) {
 	if c.linked == nil {
 		c.name = fmt.Sprintf(".monopod-%x", rand.Uint64())
@@ -240,7 +241,7 @@ func (c *copying) remember(s disk.Stat, name string) {
 	}
 }
 
-// keyOf tells files from each other, also from one that has the inode of one that went.
+// keyOf tells files apart, also from one that has the inode of a removed one.
 func keyOf(s disk.Stat) string { return fmt.Sprintf("%d-%d.%d", s.Ino, s.Ctim.Sec, s.Ctim.Nsec) }
 
 // close removes what is no part of the copy.
@@ -254,7 +255,7 @@ func (c *copying) close() error {
 	return c.to.RemoveAll(context.WithoutCancel(c.ctx), c.name)
 }
 
-// leftOut is what was not copied: how much, and the first of it by name.
+// leftOut is what was not copied: the number, and the first of it by name.
 type leftOut struct {
 	names []string
 	count int
@@ -269,7 +270,7 @@ func (l *leftOut) add(name string) {
 	}
 }
 
-// String is "a, b" or, of many, "a, b and 7 more".
+// String returns "a, b" or, of many, "a, b and 7 more".
 func (l leftOut) String() string {
 	text := strings.Join(l.names, ", ")
 	if more := l.count - len(l.names); more > 0 {

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// note remembers which containers ended badly, in the order in which it sees that.
+// note records which containers ended badly, in the order in which it sees them.
 func (j *evaluator) note(all []view) {
 	for k := range all {
 		for _, s := range all[k].containers() {
@@ -20,9 +20,9 @@ func (j *evaluator) note(all []view) {
 	}
 }
 
-// compare orders two containers by when the runtime says they ended: on a busy
-// machine the ends of several are seen together, or in another order. Equal times
-// are ordered by when the end was seen, and no container comes last.
+// compare orders two containers by the time at which the runtime reports that they ended: on a
+// busy machine the ends of several are seen together, or in another order. Equal times are ordered
+// by when the end was seen, and no container comes last.
 func (j *evaluator) compare(a, b *v1.ContainerStatus) int {
 	switch {
 	case a == nil && b == nil:

@@ -9,12 +9,12 @@ import (
 	"monopod/manifests/annotations"
 )
 
-// hopelessAfter is how often in a row something must have crashed, or have failed to be
-// created with the same answer, for nobody to wait for it any more.
+// hopelessAfter is how often in a row something must have crashed, or have failed to be created
+// with the same answer, for the run to stop waiting for it.
 const hopelessAfter = 5
 
-// hopeless ends a run without a limit of time in which all that is waited for fails again
-// and again.
+// hopeless ends a run without a time limit in which everything that it waits for fails again and
+// again.
 func (j *evaluator) hopeless(all []view) *outcome {
 	if j.timed {
 		return nil
@@ -49,9 +49,8 @@ func (j *evaluator) awaits(v *view) bool {
 	return isJob(v.pod) && !v.ended()
 }
 
-// hopelessPods says why pods will not be what they are waited for, by key: they fail again
-// and again, or start after one that does. A pod that has a limit of its own is none of
-// them.
+// hopelessPods returns, by key, why pods will not reach what the run waits for: they fail again
+// and again, or start after one that does. A pod that has a limit of its own is not among them.
 func (j *evaluator) hopelessPods(all []view) map[string]string {
 	out := map[string]string{}
 	for k := range all {
@@ -85,8 +84,8 @@ func (j *evaluator) waitsFor(all []view, v *view, which map[string]string) bool 
 	return false
 }
 
-// failsOn says that a pod fails again and again: one of its containers does, and no other
-// one works towards the pod's end.
+// failsOn returns how a pod fails again and again: one of its containers does, and no other one
+// works towards the pod's end; "": it does not.
 func (j *evaluator) failsOn(v *view) string {
 	_, limited := annotations.JobRetriesOf(v.pod)
 	if v.status == nil || v.ended() || limited || v.pod.Spec.ActiveDeadlineSeconds != nil {
@@ -110,8 +109,8 @@ func (j *evaluator) failsOn(v *view) string {
 	return why
 }
 
-// counts reports whether a container decides on the pod's end. Of the pod of a chosen
-// container the others do so only before it starts.
+// counts reports whether a container decides on the pod's end. In the pod of a chosen container
+// the others decide only before it starts.
 func (j *evaluator) counts(v *view, name string) bool {
 	chosen := j.from != nil && v.pod == j.from.Pod && j.from.Container != ""
 	if chosen && name != j.from.Container {
@@ -120,8 +119,8 @@ func (j *evaluator) counts(v *view, name string) bool {
 	return j.ready || !isJob(v.pod) || !isSidecar(v.pod, name) || !v.started()
 }
 
-// containerFailsOn says that a container has failed too often in a row. One that runs, or
-// is being started, may do better this time.
+// containerFailsOn returns how a container has failed too often in a row; "": it has not. One
+// that runs, or is being started, may succeed this time.
 func (j *evaluator) containerFailsOn(v *view, s *v1.ContainerStatus) string {
 	if s.State.Running != nil || isBeingStarted(s) || !j.past.failedSince(v, s.Name, j.starts) {
 		return ""
@@ -139,8 +138,8 @@ func (j *evaluator) containerFailsOn(v *view, s *v1.ContainerStatus) string {
 	return ""
 }
 
-// isBeingStarted reports whether a container waits for nothing but its start, which is tried
-// now: the last one that failed is no reason any more, and its hook may run.
+// isBeingStarted reports whether a container waits for nothing but its start, which is being
+// tried: the last failure is no reason any more, and its hook may run.
 func isBeingStarted(s *v1.ContainerStatus) bool {
 	w := s.State.Waiting
 	return w != nil && (w.Reason == "" || w.Reason == "PodInitializing" || w.Reason == "ContainerCreating")
@@ -152,8 +151,8 @@ func atWork(s *v1.ContainerStatus) bool {
 	return s.State.Running != nil || w != nil && w.Reason != "PodInitializing" && w.Reason != ""
 }
 
-// started reports whether a container of the pod that is none of its init containers has
-// been made.
+// started reports whether a container of the pod that is not one of its init containers has been
+// made.
 func (v *view) started() bool {
 	if v.status == nil {
 		return false

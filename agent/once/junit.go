@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// What JUnit's XML is made of. Seconds are texts, with three digits.
+// The elements of JUnit's XML. Seconds are texts, with three digits.
 type (
 	junitReport struct {
 		XMLName xml.Name `xml:"testsuites"`
@@ -59,9 +59,9 @@ func (t *counts) add(u counts) {
 	t.Skipped += u.Skipped
 }
 
-// junit prints the summary as JUnit XML: a testsuite for each pod, a testcase
-// for each container. What ran when the work was done has passed, unless it was
-// a job that was to end, or a service that crashes again and again.
+// junit prints the summary as JUnit XML: a testsuite for each pod, a testcase for each container.
+// What ran when the work was done has passed, unless it was a job that was to end, or a service
+// that crashes again and again.
 func junit(s *Summary) ([]byte, error) {
 	r := junitReport{Name: "monopod once", Seconds: seconds(s.Seconds)}
 	for k := range s.Pods {
@@ -105,8 +105,7 @@ func suite(s *Summary, p *PodSummary) junitSuite {
 	return t
 }
 
-// resultOf returns the element for a container that failed, "" for one that did
-// not.
+// resultOf returns the element for a container that failed, "" for one that did not.
 func resultOf(s *Summary, p *PodSummary, c *ContainerSummary) (element, message string) {
 	switch c.Result {
 	case resultFailed:
@@ -136,13 +135,13 @@ func stopped(s *Summary, ends bool) (element, message string) {
 	return "failure", "it still ran: " + s.Message
 }
 
-// details are what a container said of its failure, and the last lines that it wrote.
+// details returns a container's message about its failure, and the last lines that it wrote.
 func details(c *ContainerSummary) string {
 	return strings.TrimSpace(c.Message + "\n" + strings.Join(c.Output, "\n"))
 }
 
-// legal is text whose characters XML can have. Those that it cannot have, not even escaped, such as
-// those that colour terminals, are written as in Go: \x1b.
+// legal returns the text in characters that XML can have. Those that it cannot have, even escaped,
+// such as those that colour terminals, are written as in Go: \x1b.
 func legal(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {

@@ -44,8 +44,8 @@ func follow(ctx context.Context, c Config, p *printer, streams map[*v1.Pod]map[s
 	return f
 }
 
-// finish waits until all that was written is printed, and returns what could
-// not be read. Nothing may write any more.
+// finish waits until everything that was written is printed, and returns what could not be read.
+// No container may write any more.
 func (f *follower) finish() []error {
 	close(f.ended)
 	f.all.Wait()

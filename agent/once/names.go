@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// names says what pods are called in what people read: their short names, with
-// the namespace where there are several.
+// names are the pods' names for people: their short names, with the namespace if there are
+// several.
 type names struct{ spaces bool }
 
 func namesOf(pods []*v1.Pod) names {
@@ -73,7 +73,7 @@ func find(pods []*v1.Pod, name string) (*Chosen, error) {
 	return nil, fmt.Errorf("%q names no pod or container here; there is %s", name, strings.Join(all, ", "))
 }
 
-// choosePod takes the pod's only container where there is but one.
+// choosePod takes the pod's only container if there is only one.
 func choosePod(p *v1.Pod) (*Chosen, error) {
 	if len(p.Spec.Containers) == 1 && !isJob(p) {
 		return &Chosen{p, p.Spec.Containers[0].Name}, nil

@@ -1,7 +1,6 @@
-// Package once runs a few pods to their end, as a CI job wants it. It decides
-// when the work is done and with which exit code, shows what it waits for and
-// what the containers write, and sums up in reports. What runs the pods is an
-// agent behind an interface.
+// Package once runs a few pods to their end, for a CI job. It decides when the work is done and
+// with which exit code, shows what it waits for and what the containers write, and summarizes in
+// reports. An agent behind an interface runs the pods.
 package once
 
 import (
@@ -24,24 +23,24 @@ import (
 
 // Agent runs the pods.
 type Agent interface {
-	// Run runs them until ctx ends. If Retire was called before, and nothing of
-	// any pod is left, nothing is left of the agent either; else it says of
-	// which pods something is. Without Retire it leaves everything as it is.
+	// Run runs them until ctx ends. If Retire was called before, and nothing of any pod is left,
+	// nothing is left of the agent either; else its error names the pods of which something is
+	// left. Without Retire it leaves everything as it is.
 	Run(ctx context.Context) error
 	Store() *status.Store
-	Retire()                        // makes all pods go, each with its grace
-	Gone() <-chan struct{}          // closed when that has come to its end
+	Retire()                        // makes all pods go, each with its grace period
+	Gone() <-chan struct{}          // closed when that has ended
 	Kill(ctx context.Context) error // kills what runs at this moment
 }
 
-// Config says what to do.
+// Config is what to run, and how.
 type Config struct {
 	Agent   Agent
 	Pods    []*v1.Pod // the desired pods, in the order of the manifests; none: the rest of a previous run is removed
 	Root    string    // of the agent
-	PodLogs string    // likewise
+	PodLogs string    // the folder of the containers' logs
 
-	Starts    *Starts       // that failed, as the agent tells; nil: it tells of none
+	Starts    *Starts       // the agent's failed starts; nil: it reports none
 	Timeout   time.Duration // from the start to the end of the work; 0: none
 	Ready     bool          // the work is done when all pods are ready
 	Keep      bool          // leaves the pods when they are
@@ -59,19 +58,19 @@ type Config struct {
 	read func(context.Context, string, podlog.Options, func(podlog.Line) error) error // nil: podlog.Read
 }
 
-// How long a run bears with what should not be.
+// How long a run tolerates what should not be.
 const (
-	startPatience   = 10 * time.Second // with a runtime that does not answer, at first
+	startPatience   = 10 * time.Second // for a runtime that does not answer, at first
 	runtimePatience = 30 * time.Second // and when it did before
-	shakyFor        = 3 * time.Second  // with what may come to be otherwise by itself
-	stopPatience    = time.Minute      // with a stop, beyond the longest grace; then it becomes a kill
-	killPatience    = 30 * time.Second // with a kill
+	shakyFor        = 3 * time.Second  // for what may change by itself
+	stopPatience    = time.Minute      // for a stop, beyond the longest grace period; then it becomes a kill
+	killPatience    = 30 * time.Second // for a kill
 	killEvery       = 500 * time.Millisecond
 	killWithin      = 10 * time.Second // of one round
 )
 
-// Run runs the pods to their end and removes them. It returns the exit code;
-// what a person needs to know was said.
+// Run runs the pods to their end and removes them. It returns the exit code; what a person needs
+// to know was printed.
 func Run(ctx context.Context, c Config) int {
 	s := newSession(c)
 	life, stop := context.WithCancel(ctx)
@@ -85,7 +84,7 @@ func Run(ctx context.Context, c Config) int {
 	copied := s.copyArtifacts(ctx)
 	kept := s.outcome.End == endReady && c.Keep
 	cleared := kept || s.clear(ctx)
-	if kept || !cleared { // what runs on may write for ever
+	if kept || !cleared { // what keeps running may write for ever
 		defer time.AfterFunc(time.Second, stopReading).Stop()
 	}
 	unread := s.logs.finish()
@@ -95,13 +94,13 @@ func Run(ctx context.Context, c Config) int {
 		s.agentErr = <-s.agentEnd
 	}
 	for _, err := range unread {
-		s.say.say("not all that was written could be read: %v", err)
+		s.progress.print("not all that was written could be read: %v", err)
 	}
 	return s.conclude(kept, cleared, copied)
 }
 
-// copyArtifacts copies what is to outlive the run, until a signal comes, and reports
-// whether all of it is there.
+// copyArtifacts copies what is to outlive the run, until a signal comes, and reports whether
+// everything is copied.
 func (s *session) copyArtifacts(ctx context.Context) bool {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -123,18 +122,18 @@ func (s *session) copyAll(ctx context.Context) bool {
 		left, err := a.copy(ctx, s.config.Root)
 		if err != nil {
 			good = false
-			s.say.say("artifact %s: %v", a.from, err)
+			s.progress.print("artifact %s: %v", a.from, err)
 			continue
 		}
-		s.say.say("artifact %s: copied to %s", a.from, a.to)
+		s.progress.print("artifact %s: copied to %s", a.from, a.to)
 		if left.count > 0 {
-			s.say.say("artifact %s: left out what is no file or folder of its own: %s", a.from, print.OneLine(left.String()))
+			s.progress.print("artifact %s: left out what is no file or folder of its own: %s", a.from, print.OneLine(left.String()))
 		}
 	}
 	return good
 }
 
-// conclude says how it ended, writes the reports, and returns the exit code.
+// conclude prints how the run ended, writes the reports, and returns the exit code.
 func (s *session) conclude(kept, cleared, copied bool) int {
 	o := s.outcome
 	fail := func() {
@@ -143,15 +142,15 @@ func (s *session) conclude(kept, cleared, copied bool) int {
 		}
 	}
 	if s.agentErr != nil {
-		s.say.say("%v", s.agentErr)
+		s.progress.print("%v", s.agentErr)
 	}
 	sum := s.summary()
 	for k := range sum.Pods {
-		s.say.say("%s", sum.Pods[k].line(s.names.pod(s.final[k].pod)))
+		s.progress.print("%s", sum.Pods[k].line(s.names.pod(s.final[k].pod)))
 	}
 	switch o.End {
-	case endSucceeded, endFailed, endReady: // the others were said when they came
-		s.say.say("%s", cmp.Or(o.Text, "all is removed"))
+	case endSucceeded, endFailed, endReady: // the others were printed when they came
+		s.progress.print("%s", cmp.Or(o.Text, "all is removed"))
 	}
 	if o.Code != 0 {
 		s.config.Pipeline.failed(o.Text)
@@ -161,16 +160,16 @@ func (s *session) conclude(kept, cleared, copied bool) int {
 	}
 	switch {
 	case kept:
-		s.say.say("the pods keep running, and containers that end are not restarted; %s stops and removes them", Removal(s.config.Root))
+		s.progress.print("the pods keep running, and containers that end are not restarted; %s stops and removes them", Removal(s.config.Root))
 	case !cleared || s.agentErr != nil:
 		fail()
 		if _, err := os.Stat(s.config.Root); err == nil {
-			s.say.say("not all could be removed; %s to retry", Removal(s.config.Root))
+			s.progress.print("not all could be removed; %s to retry", Removal(s.config.Root))
 		}
 	}
 	for _, r := range s.config.Reports {
 		if err := r.write(sum); err != nil {
-			s.say.say("report: %v", err)
+			s.progress.print("report: %v", err)
 			fail()
 		}
 	}

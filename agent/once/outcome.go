@@ -34,12 +34,11 @@ type outcome struct {
 	End  string
 	Code int
 	Text string // a sentence
-	// Shaky: it may come to be otherwise by itself in a moment, and counts only
-	// if it stays so.
+	// Shaky: it may change by itself in a moment, and counts only if it stays so.
 	Shaky bool
 }
 
-// evaluator tells when the work is done, and how. It belongs to one goroutine.
+// evaluator decides when the work is done, and how. It belongs to one goroutine.
 type evaluator struct {
 	names names
 	ready bool    // the work is done when all pods are ready
@@ -53,7 +52,7 @@ type evaluator struct {
 	seen map[string]int // container ids that ended badly, in the order in which that was seen
 }
 
-// look returns how the run ends, nil while it goes on.
+// look returns how the run ends, nil while it continues.
 func (j *evaluator) look(all []view) *outcome {
 	j.note(all)
 	j.past.note(all, j.starts)
@@ -63,7 +62,7 @@ func (j *evaluator) look(all []view) *outcome {
 	return j.hopeless(all)
 }
 
-// end returns how the run ends by what its pods have come to.
+// end returns how the run ends by the state of its pods.
 func (j *evaluator) end(all []view) *outcome {
 	if o := j.unschedulable(all); o != nil {
 		return o
@@ -129,8 +128,8 @@ func (j *evaluator) readiness(all []view) *outcome {
 	return &outcome{End: endReady, Text: "all pods are ready"}
 }
 
-// chosenDone reports whether the chosen container has ended for good; for one
-// that is always restarted, whether it has ended once.
+// chosenDone reports whether the chosen container has ended and is not restarted; for one that is
+// always restarted, whether it has ended once.
 func (j *evaluator) chosenDone(v *view) bool {
 	if v.ended() || j.from.Container == "" {
 		return v.ended()
@@ -146,12 +145,12 @@ func (j *evaluator) chosenDone(v *view) bool {
 	case defaults.RestartPolicyOf(v.pod, c) == v1.RestartPolicyAlways:
 		return true
 	case len(c.RestartPolicyRules) > 0:
-		return false // the pod's end will tell
+		return false // the pod's end will decide
 	}
 	return s.State.Terminated != nil && (t.ExitCode == 0 || defaults.RestartPolicyOf(v.pod, c) == v1.RestartPolicyNever)
 }
 
-// chosenOutcome returns what the chosen container ended with, nil if it never began.
+// chosenOutcome returns what the chosen container ended with, nil if it never started.
 func (j *evaluator) chosenOutcome(all []view) *outcome {
 	v := &all[slices.IndexFunc(all, func(v view) bool { return v.pod == j.from.Pod })]
 	if j.from.Container == "" {
@@ -175,8 +174,8 @@ func (j *evaluator) chosenOutcome(all []view) *outcome {
 	return &outcome{End: endFailed, Code: int(t.ExitCode), Text: subject + " " + endWords(t)}
 }
 
-// firstFailed returns the outcome of the pod of which a container ended badly
-// first, among those that failed; nil if none did.
+// firstFailed returns the outcome of the pod one of whose containers ended badly first, among those
+// that failed; nil if none did.
 func (j *evaluator) firstFailed(all []view) *outcome {
 	var failed []*view
 	for k := range all {
@@ -223,8 +222,7 @@ func (j *evaluator) failure(v *view) *outcome {
 	return o
 }
 
-// mayFit reports whether what a refused pod lacks may be given back by others
-// that end.
+// mayFit reports whether pods that end may free what a refused pod lacks.
 func mayFit(v *view, all []view) bool {
 	if r := v.status.Reason; !strings.HasPrefix(r, "OutOf") && r != "NodePorts" {
 		return false
@@ -232,11 +230,11 @@ func mayFit(v *view, all []view) bool {
 	return slices.ContainsFunc(all, func(o view) bool { return o.pod != v.pod && isJob(o.pod) && !o.ended() && !o.refused() && !o.held() })
 }
 
-// deadlocked returns the pods that wait for others which will never be ready:
-// those have failed, are not among the pods, or wait in a circle.
+// deadlocked returns the pods that wait for others which will never be ready: those have failed,
+// are not among the pods, or wait in a circle.
 func deadlocked(all []view) map[string]bool {
 	waits := map[string][]string{}
-	alive := map[string]bool{} // may come to be ready
+	alive := map[string]bool{} // may become ready
 	for k := range all {
 		v := &all[k]
 		o := annotations.OrderOf(v.pod)

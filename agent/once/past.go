@@ -4,19 +4,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// past is what earlier looks at the pods tell of failures: which of them still count.
-// It belongs to the evaluator's goroutine; the zero value knows of nothing.
+// past is what earlier looks at the pods showed of failures: which of them still count. It belongs
+// to the evaluator's goroutine; the zero value has none.
 type past struct {
 	good map[string]int32  // the last attempt that ended well, by container
 	ids  map[string]string // the id seen last, by container
 
-	// settled has the pods that are ready or have ended, by key: how often each container,
-	// and the start of each pod, had failed when that was seen first.
+	// settled has the pods that are ready or have ended, by key: how often each container, and the
+	// start of each pod, had failed when that was seen first.
 	settled map[string]map[string]int
 }
 
-// note takes in how the pods are now. Starts that failed are forgotten where the thing was
-// made since.
+// note records the present state of the pods. Failed starts of what was made since are forgotten.
 func (p *past) note(all []view, starts *Starts) {
 	if p.good == nil {
 		p.good, p.ids, p.settled = map[string]int32{}, map[string]string{}, map[string]map[string]int{}
@@ -28,8 +27,8 @@ func (p *past) note(all []view, starts *Starts) {
 	p.noteSettled(all, starts)
 }
 
-// noteMade forgets the failed starts of what is there now: a sandbox, or a container with
-// another id than before. The id of a former attempt says nothing of the next one.
+// noteMade forgets the failed starts of what exists now: a sandbox, or a container with another id
+// than before. The id of a former attempt says nothing of the next one.
 func (p *past) noteMade(v *view, starts *Starts) {
 	if v.status == nil {
 		return
@@ -46,8 +45,8 @@ func (p *past) noteMade(v *view, starts *Starts) {
 	}
 }
 
-// noteGood remembers after which attempt of each container the next failures count: the
-// last one that ended well.
+// noteGood records the attempt of each container after which the next failures count: the last one
+// that ended well.
 func (p *past) noteGood(v *view) {
 	for _, s := range v.containers() {
 		if t := lastEnd(&s); t != nil && t.ExitCode == 0 {
@@ -56,8 +55,8 @@ func (p *past) noteGood(v *view) {
 	}
 }
 
-// noteSettled remembers how often all had failed when a pod came to what others may have
-// waited for. A pod that is it no more helps nobody, and is forgotten.
+// noteSettled records how often everything had failed when a pod reached what others may have
+// waited for. A pod that is no longer settled helps no other, and is forgotten.
 func (p *past) noteSettled(all []view, starts *Starts) {
 	for k := range all {
 		v := &all[k]
@@ -71,9 +70,9 @@ func (p *past) noteSettled(all []view, starts *Starts) {
 	}
 }
 
-// failedSince reports whether a container of the pod, or with "" the start of the pod, has
-// failed since the last of the other pods was settled: what came before may have been for
-// want of that pod.
+// failedSince reports whether a container of the pod, or with "" the start of the pod, has failed
+// since the last of the other pods was settled: earlier failures may have been for lack of that
+// pod.
 func (p *past) failedSince(v *view, container string, starts *Starts) bool {
 	now := failuresOf(v, container, starts)
 	for other, had := range p.settled {

@@ -10,16 +10,16 @@ import (
 	"monopod/manifests/decode"
 )
 
-// Pipeline writes the marks by which a CI service folds a log and shows errors beside the
-// files. The zero value writes none.
+// Pipeline writes the marks by which a CI service folds a log and shows errors beside the files.
+// The zero value writes none.
 type Pipeline struct {
 	out  io.Writer
 	kind string // "github", "gitlab" or ""
 }
 
-// PipelineOf returns the pipeline that the environment tells of: GITHUB_ACTIONS and
-// GITLAB_CI are "true" in jobs of GitHub and GitLab (docs.github.com, "Workflow commands";
-// docs.gitlab.com, "Custom collapsible sections").
+// PipelineOf returns the pipeline of the environment: GITHUB_ACTIONS and GITLAB_CI are "true" in
+// jobs of GitHub and GitLab (docs.github.com, "Workflow commands"; docs.gitlab.com, "Custom
+// collapsible sections").
 func PipelineOf(getenv func(string) string, out io.Writer) Pipeline {
 	switch {
 	case getenv("GITHUB_ACTIONS") == "true":

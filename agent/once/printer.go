@@ -13,16 +13,15 @@ import (
 	"monopod/agent/print"
 )
 
-// What the reports have of each container's output.
+// Limits of each container's output in the reports.
 const (
 	tailLines = 50
 	tailWidth = 1000    // bytes of a line
 	wholeMost = 1 << 20 // bytes of all lines; of more, the last
 )
 
-// printer prints the lines of all containers, each behind the name of its
-// container. Any goroutine may print. A closed output is no error: the run goes
-// on.
+// printer prints the lines of all containers, each behind the name of its container. Any goroutine
+// may print. A closed output is no error: the run continues.
 type printer struct {
 	mu   sync.Mutex
 	out  *bufio.Writer // drops all after an error
@@ -79,7 +78,7 @@ func (s *stream) line(l podlog.Line) error {
 	return nil
 }
 
-// keep takes the line into the tail.
+// keep adds the line to the tail.
 func (s *stream) keep(l podlog.Line) {
 	text := string(l.Text[:min(len(l.Text), tailWidth)])
 	if n := len(s.tail); l.Continued && n > 0 {
@@ -93,8 +92,8 @@ func (s *stream) keep(l podlog.Line) {
 	s.tail = append(s.tail, text)
 }
 
-// keepWhole adds the line to all that was written. At twice what may be kept the first
-// half goes, so that a byte is moved at most once.
+// keepWhole adds the line to the whole output. At twice the limit the first half is dropped, so
+// that a byte is moved at most once.
 func (s *stream) keepWhole(l podlog.Line) {
 	s.whole = append(s.whole, l.Text...)
 	if !l.Partial {
@@ -106,7 +105,7 @@ func (s *stream) keepWhole(l podlog.Line) {
 	}
 }
 
-// output returns all that was written, or of more than wholeMost the end and a line that says so.
+// output returns the whole output, or of more than wholeMost the end and a line that reports that.
 func (s *stream) output() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +133,7 @@ func (p *printer) finish() {
 	}
 }
 
-// flush hands on what was printed.
+// flush writes what was printed.
 func (p *printer) flush() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

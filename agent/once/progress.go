@@ -6,44 +6,44 @@ import (
 	"time"
 )
 
-// standing is how long a text must hold before it is said: what passes at once
-// is not worth a line.
+// standing is how long a text must hold before it is printed: what passes at once is not worth a
+// line.
 const standing = 300 * time.Millisecond
 
-// progress says, each once, what the run waits for and which containers ended
-// badly. It belongs to one goroutine.
+// progress prints, each once, what the run waits for and which containers ended badly. It belongs
+// to one goroutine.
 type progress struct {
 	out   io.Writer
 	names names
 
-	texts map[text]*telling
+	texts map[text]*notice
 }
 
-// text is what is said once: as time passes the same is said in other words.
+// text identifies what is printed once: as time passes the same may have other words.
 type text struct {
 	about, lasts string
 	ended        bool // it is how a container ended
 }
 
-// takesPlaceOf reports whether one text is news about what the other one was about.
+// takesPlaceOf reports whether one text is newer about the same subject as the other.
 func (t text) takesPlaceOf(other text) bool {
 	return t.about == other.about && t.ended == other.ended && t.lasts != other.lasts
 }
 
-type telling struct {
-	since time.Time
-	said  bool
+type notice struct {
+	since   time.Time
+	printed bool
 }
 
-func (p *progress) say(format string, args ...any) {
+func (p *progress) print(format string, args ...any) {
 	fmt.Fprintf(p.out, "monopod: "+format+"\n", args...)
 }
 
-// look takes in what the pods wait for now. It returns when to look again, the
-// zero time if only a change makes that worth while.
+// look records what the pods wait for now. It returns when to look again, the zero time if only a
+// change requires that.
 func (p *progress) look(all []view, now time.Time) (again time.Time) {
 	if p.texts == nil {
-		p.texts = map[text]*telling{}
+		p.texts = map[text]*notice{}
 	}
 	current, order := map[text]string{}, []text{}
 	add := func(t text, line string) {
@@ -60,22 +60,22 @@ func (p *progress) look(all []view, now time.Time) (again time.Time) {
 		}
 	}
 	for t, is := range p.texts {
-		if current[t] == "" && !is.said {
+		if current[t] == "" && !is.printed {
 			delete(p.texts, t)
 		}
 	}
 	for _, t := range order {
 		is := p.texts[t]
 		if is == nil {
-			is = &telling{since: now}
+			is = &notice{since: now}
 			p.texts[t] = is
 		}
 		due := is.since.Add(standing)
 		switch {
-		case is.said:
+		case is.printed:
 		case !now.Before(due):
-			is.said = true
-			p.say("%s", current[t])
+			is.printed = true
+			p.print("%s", current[t])
 			p.forget(t, current)
 		case again.IsZero() || due.Before(again):
 			again = due
@@ -84,8 +84,8 @@ func (p *progress) look(all []view, now time.Time) (again time.Time) {
 	return again
 }
 
-// forget forgets what was said and is so no longer, as this text took its place: if it is so again,
-// that is news.
+// forget forgets texts that were printed and do not hold any more, as this text replaced them: if
+// one holds again, it is printed again.
 func (p *progress) forget(t text, current map[text]string) {
 	for other := range p.texts {
 		if t.takesPlaceOf(other) && current[other] == "" {

@@ -5,20 +5,20 @@ import (
 	"log/slog"
 )
 
-// Quiet keeps from a log what a run says in its own words: warnings with a
-// reason are those that the status of a pod has, too.
+// Quiet keeps from a log what a run prints in its own words: warnings with a reason are those that
+// the status of a pod has, too.
 func Quiet(h slog.Handler) slog.Handler { return quiet{h} }
 
 type quiet struct{ slog.Handler }
 
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
-	said := false
+	isReported := false
 	r.Attrs(func(a slog.Attr) bool {
 		// but for those that come with no trouble of the pod itself
-		said = a.Key == "reason" && a.Value.String() != "FailedToRetrieveImagePullSecret"
-		return !said
+		isReported = a.Key == "reason" && a.Value.String() != "FailedToRetrieveImagePullSecret"
+		return !isReported
 	})
-	if said && r.Level <= slog.LevelWarn {
+	if isReported && r.Level <= slog.LevelWarn {
 		return nil
 	}
 	return q.Handler.Handle(ctx, r)

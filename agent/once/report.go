@@ -13,7 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Report is a file that says how the run ended.
+// Report is a file with the result of the run.
 type Report struct {
 	Path  string
 	print func(*Summary) ([]byte, error)
@@ -57,8 +57,8 @@ func printJSON(s *Summary) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Summary is the JSON report. Pods are as they were when the work was done,
-// before what still ran was stopped.
+// Summary is the JSON report. Pods are as they were when the work was done, before what still ran
+// was stopped.
 type Summary struct {
 	Outcome  string       `json:"outcome"` // succeeded, failed, ready, timeout, interrupted or error
 	ExitCode int          `json:"exitCode"`
@@ -83,7 +83,7 @@ type PodSummary struct {
 	job bool
 }
 
-// What became of a container.
+// Results of a container.
 const (
 	resultSucceeded = "succeeded"
 	resultFailed    = "failed"  // it ended with another code than 0, or ran for a moment after that, see crashes
@@ -137,7 +137,7 @@ func (s *session) summary() *Summary {
 	return out
 }
 
-// line sums a pod up: how it stands, and for how long it took.
+// line sums a pod up: its state, and how long it took.
 func (p *PodSummary) line(name string) string {
 	word := strings.ToLower(string(p.Phase))
 	if p.Phase == v1.PodRunning {

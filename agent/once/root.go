@@ -21,7 +21,7 @@ import (
 // temporary files.
 const rootPrefix = "monopod-once-"
 
-// noteName is the file by which the root dir of a run is known as one.
+// noteName is the file that marks the root dir of a run.
 const noteName = "once.json"
 
 // lockName is the file that an agent holds locked, see the package agent.
@@ -30,7 +30,7 @@ const lockName = "lock"
 // noteMost is how large a note may be, in bytes.
 const noteMost = 64 << 10
 
-// Note is what must be known of a run to remove what it left.
+// Note is what is needed to remove what a run left.
 type Note struct {
 	Endpoint     string `json:"runtimeEndpoint"`
 	NodeName     string `json:"nodeName"`
@@ -70,8 +70,8 @@ func MakeRoot(dir string) (string, error) {
 	return dir, nil
 }
 
-// prepare makes a folder that is there fit for a run. It changes none that is not empty, that
-// another user has or may write to, or that a link leads to.
+// prepare prepares an existing folder for a run. It changes none that is not empty, that another
+// user has or may write to, or that a link leads to.
 func prepare(dir string) error {
 	d, err := openRun(dir, os.Geteuid())
 	if err != nil {
@@ -86,7 +86,7 @@ func prepare(dir string) error {
 	return d.Chmod(0o711)
 }
 
-// refuse says why a folder that is not empty is not taken, and what to do.
+// refuse returns why a folder that is not empty is not taken, and what to do.
 func (d *runDir) refuse(dir string) error {
 	note, _, err := d.open(noteName)
 	if err != nil {
@@ -131,15 +131,15 @@ func ReadNote(dir string) (Note, error) {
 	return n, nil
 }
 
-// Leftovers returns the root dirs of this user's runs that no process holds any
-// more. What other users made under such names is passed over.
+// Leftovers returns the root dirs of this user's runs that no process holds any more. It skips
+// what other users made under such names.
 func Leftovers() []string {
 	tmp, err := filepath.Abs(os.TempDir())
 	if err != nil {
 		return nil
 	}
 	var out []string
-	_ = disk.Each(tmp, 0, func(name string) error { // others may have made any number
+	_ = disk.Each(tmp, 0, func(name string) error { // other users may have made any number
 		if !runName.MatchString(name) {
 			return nil
 		}
@@ -169,5 +169,5 @@ func Fresh(pods []*v1.Pod) {
 	}
 }
 
-// annotationHash is where a static pod says its uid.
+// annotationHash is the annotation of a static pod with its uid.
 const annotationHash = "kubernetes.io/config.hash"

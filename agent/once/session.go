@@ -14,25 +14,25 @@ import (
 
 // session is one run. Its goroutine is the caller's of Run.
 type session struct {
-	config  Config
-	names   names
-	say     *progress
-	print   *printer
-	judge   evaluator
-	logs    *follower
-	changes <-chan struct{}
+	config   Config
+	names    names
+	progress *progress
+	print    *printer
+	judge    evaluator
+	logs     *follower
+	changes  <-chan struct{}
 
 	agentEnd  chan error // takes what the agent's Run returns
-	agentDone bool       // it was taken
+	agentDone bool       // it was received
 	agentErr  error
 
 	began, finished time.Time
-	outcome         *outcome // nil: the work goes on
-	final           []view   // as they were then
+	outcome         *outcome // nil: the work continues
+	final           []view   // pods as they were then
 
 	wasUp      bool      // the runtime answered once
 	down       time.Time // since when it does not; zero: it does
-	shaky      string    // the outcome that may come to be otherwise
+	shaky      string    // the outcome that may change by itself
 	shakySince time.Time
 }
 
@@ -42,7 +42,7 @@ func newSession(c Config) *session {
 		c.Starts = NewStarts()
 	}
 	return &session{
-		config: c, names: n, say: &progress{out: c.Err, names: n}, print: newPrinter(c.Out),
+		config: c, names: n, progress: &progress{out: c.Err, names: n}, print: newPrinter(c.Out),
 		judge:   evaluator{names: n, ready: c.Ready, fast: c.FailFast, from: c.From, timed: c.Timeout > 0, starts: c.Starts},
 		changes: c.Agent.Store().Changes(), agentEnd: make(chan error, 1), began: time.Now(),
 	}
@@ -61,14 +61,14 @@ func (s *session) views() []view {
 	return out
 }
 
-// work waits until it is known how the run ends.
+// work waits until the outcome of the run is known.
 func (s *session) work() {
 	if len(s.config.Pods) == 0 {
 		s.outcome = &outcome{End: endSucceeded}
 		return
 	}
 	if !s.config.Ready && s.config.From == nil && !slices.ContainsFunc(s.config.Pods, isJob) {
-		s.say.say("no pod here ends by itself: this goes on until --timeout or Ctrl-C; a job needs restartPolicy Never or OnFailure")
+		s.progress.print("no pod here ends by itself: this goes on until --timeout or Ctrl-C; a job needs restartPolicy Never or OnFailure")
 	}
 	var late <-chan time.Time
 	if s.config.Timeout > 0 {
@@ -99,7 +99,7 @@ func (s *session) work() {
 	s.finished, s.final = time.Now(), s.views()
 	switch s.outcome.End {
 	case endTimeout, endInterrupted, endError:
-		s.say.say("%s; what runs is stopped, a signal kills it", s.outcome.Text)
+		s.progress.print("%s; what runs is stopped, a signal kills it", s.outcome.Text)
 	}
 }
 
@@ -123,7 +123,7 @@ func timerAt(t time.Time) *time.Timer {
 // look prints changes and decides. It returns when to look again.
 func (s *session) look(now time.Time) (again time.Time) {
 	all := s.views()
-	again = s.say.look(all, now)
+	again = s.progress.look(all, now)
 	sooner := func(t time.Time) {
 		if !t.IsZero() && (again.IsZero() || t.Before(again)) {
 			again = t
@@ -153,7 +153,7 @@ func (s *session) look(now time.Time) (again time.Time) {
 	return again
 }
 
-// runtimeLost says that the runtime has not answered for too long, or else when
+// runtimeLost returns a text if the runtime has not answered for too long, or else the time when
 // that will be so.
 func (s *session) runtimeLost(now time.Time) (text string, at time.Time) {
 	r := s.config.Agent.Store().Runtime()
@@ -174,8 +174,7 @@ func (s *session) runtimeLost(now time.Time) (text string, at time.Time) {
 	return fmt.Sprintf("the runtime at %s has not answered for %s: %s", r.Endpoint, patience, print.OneLine(r.Error)), time.Time{}
 }
 
-// clear makes all pods go and waits until nothing of them is left. It reports
-// whether that came to be.
+// clear makes all pods go and waits until nothing of them is left. It reports whether nothing is.
 func (s *session) clear(ctx context.Context) bool {
 	s.config.Agent.Retire()
 	if s.agentDone {
@@ -185,14 +184,14 @@ func (s *session) clear(ctx context.Context) bool {
 		return true // nothing was made
 	}
 	var kills sync.WaitGroup
-	defer kills.Wait() // runtimes leave things behind where a call is broken off
+	defer kills.Wait() // runtimes leave things behind if a call is interrupted
 	limit := time.NewTimer(longestGrace(s.config.Pods) + stopPatience)
 	defer limit.Stop()
 	killing, tick := false, time.NewTicker(killEvery)
 	defer tick.Stop()
 	kill := func(why string) {
 		killing = true
-		s.say.say("%s: kills what still runs", why)
+		s.progress.print("%s: kills what still runs", why)
 		limit.Reset(killPatience)
 	}
 	for busy := make(chan struct{}, 1); ; {
@@ -201,13 +200,13 @@ func (s *session) clear(ctx context.Context) bool {
 			return true
 		case sig := <-s.config.Signals:
 			if killing {
-				s.say.say("%s again: gives up", signalOutcome(sig).Text)
+				s.progress.print("%s again: gives up", signalOutcome(sig).Text)
 				return false
 			}
 			kill(signalOutcome(sig).Text)
 		case <-limit.C:
 			if killing {
-				s.say.say("what was killed is not gone after %s", killPatience)
+				s.progress.print("what was killed is not gone after %s", killPatience)
 				return false
 			}
 			kill("the pods do not stop")
@@ -216,7 +215,7 @@ func (s *session) clear(ctx context.Context) bool {
 			return false
 		case now := <-tick.C:
 			if lost, _ := s.runtimeLost(now); lost != "" {
-				s.say.say("%s", lost)
+				s.progress.print("%s", lost)
 				return false
 			}
 		}
@@ -229,10 +228,10 @@ func (s *session) clear(ctx context.Context) bool {
 			kills.Go(func() {
 				ctx, cancel := context.WithTimeout(ctx, killWithin)
 				defer cancel()
-				_ = s.config.Agent.Kill(ctx) // the next one may find less
+				_ = s.config.Agent.Kill(ctx) // the next round may find less
 				<-busy
 			})
-		default: // the last one is under way still
+		default: // the last round still runs
 		}
 	}
 }

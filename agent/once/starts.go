@@ -11,8 +11,8 @@ import (
 	"monopod/manifests"
 )
 
-// Starts counts the starts that failed with one answer in a row: a status has the last
-// answer only. The agent tells of them, and a run reads them. Any goroutine may use it.
+// Starts counts the starts that failed with one answer in a row: a status has only the last
+// answer. The agent reports them, and a run reads them. Any goroutine may use it.
 type Starts struct {
 	mu      sync.Mutex
 	failed  map[string]map[string]failedStart // by pod and container; "": the pod itself
@@ -23,21 +23,21 @@ type Starts struct {
 type failedStart struct {
 	times int    // in a row, with this answer
 	text  string // the answer
-	like  string // what it has in common with an equal one
-	done  string // what was not to be done: created or started
-	total int    // of all that failed, also with other answers or before a success
+	like  string // what equal answers have in common
+	done  string // what failed: created or started
+	total int    // of all failures, also with other answers or before a success
 }
 
-// NewStarts returns Starts of which none has failed.
+// NewStarts returns empty Starts.
 func NewStarts() *Starts {
 	return &Starts{failed: map[string]map[string]failedStart{}, changed: wake.New()}
 }
 
-// ids is what differs in two equal answers: ids of what was made in vain, ports, times.
+// ids is what differs in two equal answers: ids of what was made and lost, ports, times.
 var ids = regexp.MustCompile(`[0-9a-f]{8,}|[0-9]+`)
 
-// Failed takes in a start of a container, or of a pod if container is "", that failed for
-// the nth time in a row: the first time says that those before had succeeded.
+// Failed records a start of a container, or of a pod if container is "", that failed for the nth
+// time in a row: the first time implies that those before had succeeded.
 func (f *Starts) Failed(pod manifests.Key, container string, nth int, reason, message string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +84,7 @@ func (f *Starts) of(pod *v1.Pod, container string) failedStart {
 // total returns how often the start of a container, or of a pod, has failed in all.
 func (f *Starts) total(pod *v1.Pod, container string) int { return f.of(pod, container).total }
 
-// words says how often in a row it failed, and with which answer.
+// words returns how often in a row it failed, and with which answer.
 func (s *failedStart) words() string {
 	return fmt.Sprintf("failed to be %s %d times in a row: %s", s.done, s.times, s.text)
 }

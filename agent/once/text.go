@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// endWords says how a container ended.
+// endWords returns how a container ended.
 func endWords(t *v1.ContainerStateTerminated) string {
 	text := fmt.Sprintf("ended with exit code %d", t.ExitCode)
 	if t.Reason != "" && t.Reason != "Error" && t.Reason != "Completed" {
@@ -23,17 +23,17 @@ func endWords(t *v1.ContainerStateTerminated) string {
 	return text
 }
 
-// said is what is said of a pod or container.
-type said struct {
+// finding is one line about a pod or container.
+type finding struct {
 	about string // the pod, or POD/CONTAINER
 	print.Word
 }
 
-func (l *said) String() string { return l.about + ": " + l.Text }
+func (l *finding) String() string { return l.about + ": " + l.Text }
 
-// waits says what a pod waits for, and what is wrong with it, in the words of monopod ps. What ends the run is left out, and how
-// containers ended: see ends.
-func waits(v *view, n names, now time.Time) (all []said) {
+// waits returns what a pod waits for, and what is wrong with it, in the words of monopod ps. What
+// ends the run is left out, and how containers ended: see ends.
+func waits(v *view, n names, now time.Time) (all []finding) {
 	if v.reported == nil || v.ended() {
 		return nil
 	}
@@ -45,13 +45,13 @@ func waits(v *view, n names, now time.Time) (all []said) {
 		if w.Name != "" {
 			about += "/" + w.Name
 		}
-		all = append(all, said{about, w})
+		all = append(all, finding{about, w})
 	}
 	return all
 }
 
-// unfinished says what keeps the work from its end: what each pod waits for, or which of
-// its containers run on.
+// unfinished returns what keeps the work from its end: what each pod waits for, or which of its
+// containers keep running.
 func unfinished(all []view, ready bool, n names, now time.Time) string {
 	var out []string
 	for k := range all {
@@ -69,8 +69,8 @@ func unfinished(all []view, ready bool, n names, now time.Time) string {
 	return strings.Join(out, "; ")
 }
 
-// ends says which containers ended badly, and at which attempt.
-func ends(v *view, n names) (all []said) {
+// ends returns which containers ended badly, and at which attempt.
+func ends(v *view, n names) (all []finding) {
 	for _, s := range v.containers() {
 		t := lastEnd(&s)
 		if t == nil || t.ExitCode == 0 {
@@ -80,7 +80,7 @@ func ends(v *view, n names) (all []said) {
 		if attempt := attemptOf(&s); attempt > 1 {
 			words += fmt.Sprintf(" (attempt %d)", attempt)
 		}
-		all = append(all, said{n.pod(v.pod) + "/" + s.Name, print.Word{Text: words, Lasts: words}})
+		all = append(all, finding{n.pod(v.pod) + "/" + s.Name, print.Word{Text: words, Lasts: words}})
 	}
 	return all
 }
@@ -95,11 +95,11 @@ func attemptOf(s *v1.ContainerStatus) int32 {
 
 // joinWords joins the non-empty parts by colons.
 func joinWords(parts ...string) string {
-	var said []string
+	var texts []string
 	for _, p := range parts {
 		if p != "" {
-			said = append(said, print.OneLine(p))
+			texts = append(texts, print.OneLine(p))
 		}
 	}
-	return strings.Join(said, ": ")
+	return strings.Join(texts, ": ")
 }

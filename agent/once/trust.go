@@ -14,16 +14,16 @@ import (
 	"monopod/manifests/shell"
 )
 
-// runDir is the root dir of a run, opened after a check that only this user can
-// have written its content: all users may write to the folder for temporary
-// files, and names of runs can be guessed.
+// runDir is the root dir of a run, opened after a check that only this user can have written its
+// content: all users may write to the folder for temporary files, and names of runs can be
+// guessed.
 type runDir struct {
 	*disk.Dir
-	uid uint32 // of the user whose it must be
+	uid uint32 // of the user who must own it
 }
 
-// runName is the form of the names that MakeRoot gives in the folder for temporary files. A
-// run may have its folder anywhere, so only the search there goes by names.
+// runName is the form of the names that MakeRoot gives in the folder for temporary files. A run
+// may have its folder anywhere, so only the search there uses names.
 var runName = regexp.MustCompile(`^` + rootPrefix + `[0-9]{1,20}$`)
 
 // openRun opens the root dir of a run of the user uid. It neither follows a link
@@ -71,7 +71,7 @@ func (d *runDir) check() error {
 	return nil
 }
 
-// open opens a file of the dir for reading, and tells its size.
+// open opens a file of the dir for reading, and returns its size.
 func (d *runDir) open(name string) (f *os.File, size int64, err error) {
 	if f, err = d.Open(name); err != nil {
 		return nil, 0, err
@@ -97,7 +97,7 @@ func (d *runDir) read(name string, most int) ([]byte, error) {
 	return disk.ReadAll(f, most)
 }
 
-// left reports whether a run began here and none holds the dir any more.
+// left reports whether a run started here and no process holds the dir any more.
 func (d *runDir) left() bool {
 	note, _, err := d.open(noteName)
 	if err != nil {
@@ -109,13 +109,12 @@ func (d *runDir) left() bool {
 		return false
 	}
 	defer lock.Close()
-	// An empty lock is one that a run makes just now: to hold it, if only for a
-	// moment, would make that run fail.
+	// An empty lock belongs to a run that just starts: to hold it, even for a moment, would make
+	// that run fail.
 	return size > 0 && unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
 }
 
-// checkParent refuses a folder in which any user can put something else in the
-// place of a run's root dir.
+// checkParent refuses a folder in which any user can replace a run's root dir.
 func checkParent(dir string) error {
 	i, err := os.Stat(dir)
 	if err != nil {

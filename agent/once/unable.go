@@ -46,7 +46,7 @@ func (j *evaluator) unschedulable(all []view) *outcome {
 	return nil
 }
 
-// noSandbox says why the pod can never have a sandbox, "" if it may.
+// noSandbox returns why the pod can never have a sandbox, "" if it may.
 func (v *view) noSandbox() string {
 	if v.status == nil {
 		return ""
@@ -59,8 +59,8 @@ func (v *view) noSandbox() string {
 	return ""
 }
 
-// unable reports whether a container waits for a reason that no waiting ends. cause is
-// what the runtime says, if that counts.
+// unable reports whether a container waits for a reason that no waiting ends. cause is the
+// runtime's reason, if that counts.
 func unable(w *v1.ContainerStateWaiting) (cause runtimewords.Cause, permanent bool) {
 	call := runtimewords.Create
 	switch w.Reason {
@@ -72,14 +72,14 @@ func unable(w *v1.ContainerStateWaiting) (cause runtimewords.Cause, permanent bo
 	}
 	cause = runtimewords.Of(call, w.Message)
 	if w.Reason == "ImageInspectError" && cause != runtimewords.ShortName {
-		return runtimewords.Unknown, false // no registry was asked
+		return runtimewords.Unknown, false // no registry was contacted
 	}
 	return cause, cause != runtimewords.Unknown
 }
 
-// mayComeToBe reports whether a command that a container lacks may be put into one of its
-// volumes by another container. One that is not restarted does not wait for that, just as
-// where the runtime starts it and it fails.
+// mayComeToBe reports whether another container may put a command that a container lacks into one
+// of its volumes. One that is not restarted does not wait for that, just as if the runtime starts
+// it and it fails.
 func mayComeToBe(pod *v1.Pod, name string) bool {
 	all := containers(pod)
 	k := slices.IndexFunc(all, func(c v1.Container) bool { return c.Name == name })

@@ -12,7 +12,7 @@ import (
 // view is a desired pod and its reported status.
 type view struct {
 	pod      *v1.Pod
-	reported *v1.Pod       // nil: it is not yet
+	reported *v1.Pod       // nil: not yet
 	status   *v1.PodStatus // of that
 }
 

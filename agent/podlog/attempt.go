@@ -20,7 +20,7 @@ func Dir(podLogs string, p *v1.Pod, container string) string {
 	return filepath.Join(podLogs, p.Namespace+"_"+p.Name+"_"+string(p.UID), container)
 }
 
-// StatusOf returns what a pod's status says of a container; nil: nothing.
+// StatusOf returns a container's status in a pod's status; nil: none.
 func StatusOf(p *v1.Pod, container string) *v1.ContainerStatus {
 	for _, list := range [][]v1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		if k := slices.IndexFunc(list, func(c v1.ContainerStatus) bool { return c.Name == container }); k >= 0 {
@@ -30,10 +30,10 @@ func StatusOf(p *v1.Pod, container string) *v1.ContainerStatus {
 	return nil
 }
 
-// AttemptOf returns the attempt that is meant by the log of a container, or by
-// that of the previous one: of a container that runs, what it writes; of one
-// that waits for its restart, what it wrote last, either way, as the kubelet
-// has it. It returns ErrNotStarted or ErrNoPrevious if there is none.
+// AttemptOf returns the attempt whose log is meant by the log of a container, or by the log of the
+// previous attempt: of a running container, what it writes; of one that waits for its restart,
+// what it wrote last, for both, as with the kubelet. It returns ErrNotStarted or ErrNoPrevious if
+// there is none.
 func AttemptOf(dir string, c *v1.ContainerStatus, previous bool) (int, error) {
 	there, _ := Attempts(dir)
 	newest := func(most int) int {
@@ -86,7 +86,7 @@ func Over(c *v1.ContainerStatus, attempt int) bool {
 	}
 }
 
-// Waits says in the kubelet's words what a container waits for that has no log.
+// Waits returns in the kubelet's words what a container without a log waits for.
 func Waits(c *v1.ContainerStatus) string {
 	if c == nil || c.State.Waiting == nil || c.State.Waiting.Reason == "" {
 		return "ContainerCreating"

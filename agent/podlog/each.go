@@ -14,8 +14,8 @@ const LogDepth = 2
 // logAttempt matches a container's log files, rotated ones included.
 var logAttempt = regexp.MustCompile(`^(\d+)\.log(\..*)?$`)
 
-// EachLog calls do for each file of a container's logs, with its attempt. A
-// folder that is not there, or is a link, has none.
+// EachLog calls do for each file of a container's logs, with its attempt. A folder that is
+// missing, or is a link, has none.
 func EachLog(dir string, do func(attempt uint32, s disk.Stat)) {
 	d, err := disk.OpenDir(dir, LogDepth)
 	if err != nil {

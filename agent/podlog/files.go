@@ -10,7 +10,7 @@ import (
 	"monopod/agent/disk"
 )
 
-// fileName matches a log, <attempt>.log, and what a rotation made of it.
+// fileName matches a log, <attempt>.log, and its rotated forms.
 var fileName = regexp.MustCompile(`^(\d{1,9})\.log(?:\.(\d{8}-\d{6})(\.gz)?)?$`)
 
 // segment is one file of a container's log.
@@ -31,7 +31,7 @@ func (s segment) name() string {
 	return name
 }
 
-// compare orders by age, the oldest first. Stamps of one attempt tell the order.
+// compare orders by age, the oldest first. The stamps of one attempt give the order.
 func (s segment) compare(t segment) int {
 	if c := cmp.Compare(s.attempt, t.attempt); c != 0 || s.stamp == t.stamp {
 		return c
@@ -46,7 +46,7 @@ func (s segment) compare(t segment) int {
 // container's.
 const depth = 2
 
-// maxSegments bounds the files of one container's log that are looked at.
+// maxSegments bounds the listed files of one container's log.
 const maxSegments = 10_000
 
 // open opens a container's folder. The caller closes it.
@@ -58,9 +58,8 @@ func open(dir string) (*disk.Dir, error) {
 	return d, nil
 }
 
-// list returns the files in a folder, oldest first. Where a file is there with
-// and without compression, which is so while one is replaced by the other, it
-// is the compressed one.
+// list returns the files in a folder, oldest first. If a file exists with and without compression,
+// which is so while one is replaced by the other, it returns the compressed one.
 func list(d *disk.Dir) ([]segment, error) {
 	var all []segment
 	err := d.Each(func(name string) error {
@@ -96,8 +95,7 @@ func parseName(name string) (s segment, ok bool) {
 	return segment{attempt: n, stamp: m[2], zipped: m[3] != ""}, err == nil
 }
 
-// Attempts returns the attempts of a container that its folder has logs of,
-// oldest first.
+// Attempts returns the attempts of a container whose logs are in its folder, oldest first.
 func Attempts(dir string) ([]int, error) {
 	d, err := open(dir)
 	if err != nil {
@@ -112,8 +110,8 @@ func Attempts(dir string) ([]int, error) {
 	return slices.Compact(attempts), err
 }
 
-// choose returns the range of attempts that o asks for, of those that there
-// are; none is first > last. A range that is open at its end has last = openEnd.
+// choose returns the range of attempts that o selects from the existing ones; none is first >
+// last. A range that is open at its end has last = openEnd.
 func choose(all []segment, o Options) (first, last int) {
 	switch {
 	case o.Which == Only:

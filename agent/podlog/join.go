@@ -15,7 +15,7 @@ type joiner struct {
 	last    time.Time
 }
 
-// part is a line of which a first part was read.
+// part is a line whose first part was read.
 type part struct {
 	open bool
 	sent bool // a piece of it was emitted
@@ -32,15 +32,15 @@ func streamIndex(stream string) int {
 
 func streamOf(k int) string { return [...]string{Stdout, Stderr}[k] }
 
-// take takes a line of a file, or a piece of one that is too long: begins and
-// ends say whether it is the first and the last.
+// take takes a line of a file, or a piece of one that is too long: begins and ends are whether it
+// is the first and the last piece.
 func (j *joiner) take(b []byte, begins, ends bool) error {
 	if begins {
 		j.raw = parse(b)
 		b = j.raw.text
 		j.raw.text = nil
 		if j.raw.time.IsZero() {
-			j.raw.time = j.last // it does not say
+			j.raw.time = j.last // it has none
 		}
 		j.last = j.raw.time
 	}
@@ -73,7 +73,7 @@ func (j *joiner) take(b []byte, begins, ends bool) error {
 	return nil
 }
 
-// send emits what there is of a line.
+// send emits the available text of a line.
 func (j *joiner) send(stream string, p *part, partial bool) error {
 	l := Line{Time: p.time, Stream: stream, Attempt: j.attempt, Text: p.text, Partial: partial, Continued: p.sent}
 	p.sent, p.open, p.text = partial, partial, p.text[:0]
@@ -89,7 +89,7 @@ func (j *joiner) send(stream string, p *part, partial bool) error {
 	return j.emit(l)
 }
 
-// flush emits what there is of lines that have not ended.
+// flush emits the available text of incomplete lines.
 func (j *joiner) flush() error {
 	for k := range j.open {
 		if p := &j.open[k]; len(p.text) > 0 {

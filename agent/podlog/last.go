@@ -7,7 +7,7 @@ import (
 	"monopod/agent/disk"
 )
 
-// lastRead is enough, in bytes of a file, for what Last is asked for.
+// lastRead is enough for Last, in bytes of a file.
 const lastRead = 64 << 10
 
 // Last returns the text at the end of one log file: of at most so many lines, and

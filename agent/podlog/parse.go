@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// headMax is how much of a line in a file tells everything but its text: a
-// time, a stream and tags.
+// headMax is how much of a line in a file contains everything but its text: a time, a stream and
+// tags.
 const headMax = 128
 
 // entry is a line of a file: a line that a container wrote or a part of one.
@@ -18,13 +18,12 @@ type entry struct {
 	text   []byte
 }
 
-// parse parses a line of a file, without its newline: "time stream tags text",
-// where the first of the tags, which colons separate, is F for a line and for the
-// last part of one, and P for other parts. A line in another form is taken for
-// text, so that none is lost: lines of Docker's JSON form, which cri-dockerd
-// leaves there, are read as such.
+// parse parses a line of a file, without its newline: "time stream tags text", where the first of
+// the tags, which colons separate, is F for a line and for the last part of one, and P for other
+// parts. A line in another form is treated as text, so that none is lost: lines of Docker's JSON
+// form, which cri-dockerd leaves there, are parsed as such.
 func parse(line []byte) entry {
-	line = bytes.TrimLeft(line, "\x00") // which a crash of the machine leaves in files
+	line = bytes.TrimLeft(line, "\x00") // a crash of the machine leaves these in files
 	if h, ok := parseHead(line); ok {
 		if t, err := time.Parse(time.RFC3339Nano, string(h.time)); err == nil {
 			return entry{time: t, stream: h.stream, full: h.full, text: line[h.size:]}
@@ -46,8 +45,8 @@ type head struct {
 	size   int
 }
 
-// parseHead parses the beginning of a line, the first headMax bytes of which
-// are enough. It does not look closely at the time.
+// parseHead parses the beginning of a line, of which the first headMax bytes are enough. It does
+// not validate the time.
 func parseHead(line []byte) (h head, ok bool) {
 	at, rest, ok := bytes.Cut(line[:min(len(line), headMax)], []byte(" "))
 	if !ok || len(at) < len("2006-01-02T15:04:05Z") || at[4] != '-' || at[10] != 'T' {
@@ -64,7 +63,7 @@ func parseHead(line []byte) (h head, ok bool) {
 	rest = rest[len(h.stream)+1:]
 	tags := bytes.IndexByte(rest, ' ')
 	size := len(at) + 1 + len(h.stream) + 1 + tags + 1
-	if tags < 0 { // an empty line of a runtime that leaves out the last space
+	if tags < 0 { // an empty line of a runtime that omits the last space
 		tags, size = len(rest), len(line)
 		if len(line) > headMax {
 			return h, false

@@ -8,14 +8,14 @@ import (
 // timeForm is how the kubelet prints the time of a line.
 const timeForm = "2006-01-02T15:04:05.000000000Z07:00"
 
-// ErrLimit ends printing: so many bytes as are allowed were printed.
+// ErrLimit ends printing: the allowed number of bytes was printed.
 var ErrLimit = errors.New("limit reached")
 
 // Printer prints lines as the kubelet's endpoint does.
 type Printer struct {
 	W          io.Writer
 	Timestamps bool  // before each line
-	Limit      int64 // of bytes, within a line if must be; 0: none
+	Limit      int64 // of bytes, within a line if necessary; 0: none
 
 	printed int64
 	buf     []byte

@@ -15,12 +15,12 @@ import (
 const (
 	// blockSize is how much of a file is read at a time.
 	blockSize = 64 << 10
-	// lateFor: a runtime that reopens a log may still have lines on their way to
-	// the previous file when the new one is there.
+	// lateFor: a runtime that reopens a log may still write lines to the previous file when the
+	// new one exists.
 	lateFor = 200 * time.Millisecond
-	// pollEvery guards against lost notifications, as often as the kubelet's.
+	// pollEvery guards against lost notifications, as often as the kubelet.
 	pollEvery = time.Second
-	// retriesMax bounds how often a file is looked for that has just been seen.
+	// retriesMax bounds how often a file that was just listed is looked for.
 	retriesMax = 100
 )
 
@@ -35,11 +35,11 @@ type reader struct {
 	watch *watch // with Follow
 
 	first, last int       // attempts; set by begin
-	at          *disk.Dir // the folder, as it was listed last; nil: it was not
+	at          *disk.Dir // the folder, as listed last; nil: it was not
 	src         *source   // nil before the beginning
-	buf         []byte    // of what was read and not taken: the beginning of a line
+	buf         []byte    // read and not taken: the beginning of a line
 	mid         bool      // its beginning was taken already
-	leaveAt     time.Time // when the file that is open may be left; zero: not asked
+	leaveAt     time.Time // when the open file may be left; zero: not requested
 	retries     int
 	ended       bool // nothing more will be written
 	damage      error
@@ -54,7 +54,7 @@ func (r *reader) close() {
 	}
 }
 
-// list looks at the folder, which may be another one than before.
+// list lists the folder, which may be another one than before.
 func (r *reader) list() ([]segment, error) {
 	d, err := open(r.dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *reader) list() ([]segment, error) {
 	return list(d)
 }
 
-// run reads until there is no more to come. errDone is its regular end.
+// run reads until nothing more can come. errDone is its regular end.
 func (r *reader) run(ctx context.Context) error {
 	look := true // whether files may have changed their names
 	for {
@@ -96,7 +96,7 @@ func (r *reader) run(ctx context.Context) error {
 	}
 }
 
-// finish emits the rest, when no more will come.
+// finish emits the rest, when nothing more can come.
 func (r *reader) finish() error {
 	if r.src == nil && !r.o.Follow {
 		return errNone
@@ -120,7 +120,7 @@ func (r *reader) idle() error {
 	return r.o.Idle()
 }
 
-// pump reads what there is of the open file.
+// pump reads the available content of the open file.
 func (r *reader) pump(ctx context.Context) error {
 	for r.src != nil {
 		if err := context.Cause(ctx); err != nil {
@@ -154,8 +154,7 @@ func (r *reader) pump(ctx context.Context) error {
 	return nil
 }
 
-// takeLines takes the lines that are complete, and the beginning of one that
-// fills the buffer.
+// takeLines takes the complete lines, and the beginning of one that fills the buffer.
 func (r *reader) takeLines() error {
 	rest := r.buf
 	for {
@@ -178,8 +177,8 @@ func (r *reader) takeLines() error {
 	return nil
 }
 
-// leave takes the rest of the file: whole says that a line at its end that has no
-// newline will not get one.
+// leave takes the rest of the file: whole means that a line at its end that has no newline will
+// not get one.
 func (r *reader) leave(whole bool) error {
 	rest, mid := r.buf, r.mid
 	r.buf, r.mid = r.buf[:0], false
@@ -189,8 +188,8 @@ func (r *reader) leave(whole bool) error {
 	return r.join.take(rest, !mid, whole)
 }
 
-// advance goes on to the next file if the one that is open has come to its end
-// and will not grow. What there was of it before it was asked is taken.
+// advance moves to the next file if the open one is read to its end and will not grow. What was in
+// it before that check is taken.
 func (r *reader) advance(ctx context.Context) (moved bool, err error) {
 	if r.src != nil && r.src.offset >= r.src.limit {
 		return false, nil
@@ -224,7 +223,7 @@ func (r *reader) advance(ctx context.Context) (moved bool, err error) {
 	return r.move(next)
 }
 
-// begin opens the first file, if there is one by now.
+// begin opens the first file, if one exists by now.
 func (r *reader) begin(ctx context.Context, all []segment) (opened bool, err error) {
 	r.first, r.last = choose(all, r.o)
 	if r.o.Tail != nil {
@@ -242,7 +241,7 @@ func (r *reader) begin(ctx context.Context, all []segment) (opened bool, err err
 	return r.move(next)
 }
 
-// move goes on to a file, unless it became another one meanwhile.
+// move moves to a file, unless it became another one meanwhile.
 func (r *reader) move(next segment) (moved bool, err error) {
 	s, err := openSource(r.at, next)
 	if r.retries++; err != nil && (!errors.Is(err, fs.ErrNotExist) || r.retries > retriesMax) {
@@ -281,13 +280,12 @@ func (r *reader) enter(s *source) {
 	if r.o.Follow || s.stamp != "" || s.attempt != r.last || s.limit != openLimit {
 		return
 	}
-	if i, err := s.file.Stat(); err == nil { // what comes later is not waited for
+	if i, err := s.file.Stat(); err == nil { // later content is not waited for
 		s.limit = i.Size()
 	}
 }
 
-// newestStamp returns the newest stamp of an attempt's files; "": none was
-// rotated.
+// newestStamp returns the newest stamp of an attempt's files; "": none was rotated.
 func newestStamp(all []segment, attempt int) (stamp string) {
 	for _, s := range all {
 		if s.attempt == attempt && s.stamp != "" {

@@ -9,16 +9,16 @@ import (
 	"monopod/agent/disk"
 )
 
-// source is an open file of a log. It stays what it is when the file gets
-// another name, or is removed.
+// source is an open file of a log. It stays the same when the file gets another name, or is
+// removed.
 type source struct {
 	segment        // its stamp is "" until it is known to be rotated
 	after   string // while stamp is "": the newest stamp of the attempt that is older
-	removed bool   // what was after is there, or nothing
+	removed bool   // the file is gone: only files after that one, or none, are left
 	file    *os.File
 	zip     *gzip.Reader
 	offset  int64 // of what was read of file
-	limit   int64 // how much of file is read; openLimit: all, and what comes
+	limit   int64 // how much of file is read; openLimit: all, also what is added
 }
 
 const openLimit = int64(1)<<62 - 1
@@ -33,7 +33,7 @@ func openSource(d *disk.Dir, s segment) (*source, error) {
 
 func (s *source) close() { s.file.Close() }
 
-// read reads on; io.EOF means that there is no more for now.
+// read continues to read; io.EOF means that there is no more for now.
 func (s *source) read(b []byte) (int, error) {
 	if s.zipped {
 		return s.unzip(b)
@@ -69,7 +69,7 @@ func (s *source) unzip(b []byte) (n int, err error) {
 
 func (s *source) unlessRead(n int, err error) error {
 	if n > 0 {
-		return nil // an error comes again
+		return nil // an error occurs again
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func (s *source) damaged(err error) error {
 	return damagedError{fmt.Errorf("log %s is damaged: %w", s.file.Name(), err)}
 }
 
-// shrunk reports whether the file was cut since it was read, as some tools do.
+// shrunk reports whether the file was truncated since it was read, as some tools do.
 func (s *source) shrunk() bool {
 	i, err := s.file.Stat()
 	return err == nil && !s.zipped && i.Size() < s.offset
@@ -99,8 +99,7 @@ func (s *source) is(d *disk.Dir, t segment) bool {
 	return err == nil && there.Same(mine)
 }
 
-// became reports whether t is this file, or what compressing it made of it,
-// which has the same time.
+// became reports whether t is this file, or its compressed form, which has the same time.
 func (s *source) became(d *disk.Dir, t segment) bool {
 	if !t.zipped || s.zipped {
 		return s.is(d, t)

@@ -1,7 +1,7 @@
 package podlog
 
-// successor returns the file that comes after the open one, or the first one.
-// newest: there is none of its attempt after it.
+// successor returns the file that follows the open one, or the first one. newest: no file of its
+// attempt follows it.
 func (r *reader) successor(all []segment) (next segment, newest, ok bool) {
 	if r.src != nil {
 		r.identify(all)
@@ -15,7 +15,7 @@ func (r *reader) successor(all []segment) (next segment, newest, ok bool) {
 	return segment{}, false, false
 }
 
-// behind reports whether a file comes after the open one.
+// behind reports whether a file follows the open one.
 func (r *reader) behind(s segment) bool {
 	if r.src == nil || s.attempt > r.src.attempt {
 		return true
@@ -33,13 +33,13 @@ func (r *reader) behind(s segment) bool {
 	return s.stamp == "" || s.stamp > stamp
 }
 
-// identify finds out whether the open file was rotated, and to which name. Of one
-// that was removed since, it knows only that it was there after those before.
+// identify determines whether the open file was rotated, and to which name. Of one that was
+// removed since, it knows only that it came after the files before it.
 func (r *reader) identify(all []segment) {
 	s := r.src
 	s.removed = false
 	current := segment{attempt: s.attempt}
-	if s.is(r.at, current) { // a rotation may have been taken back
+	if s.is(r.at, current) { // a rotation may have been reverted
 		if s.stamp != "" {
 			s.stamp, s.after = "", newestStamp(all, s.attempt)
 		}
@@ -57,8 +57,7 @@ func (r *reader) identify(all []segment) {
 	s.removed = true
 }
 
-// isOld reports whether a file has nothing that is asked for: it was last
-// written to before.
+// isOld reports whether a file has nothing that is requested: it was last written before.
 func (r *reader) isOld(s segment) bool {
 	if r.src != nil || r.o.Since.IsZero() || s.stamp == "" {
 		return false

@@ -9,17 +9,15 @@ import (
 	"slices"
 )
 
-// lookBack is how far before the last lines the beginnings of those are looked
-// for that come in parts, after the last such part, in bytes.
+// lookBack is how many bytes before the last lines are searched for the beginnings of lines in
+// parts, counted from the last such part.
 const lookBack = 1 << 20
 
-// tailTries is how often the last lines are searched again because a file was
-// rotated meanwhile.
+// tailTries is how often the last lines are searched again because a file was rotated meanwhile.
 const tailTries = 10
 
-// tail returns the file in which the last n lines start, at the offset to read
-// from, and how many lines must be left out then. Without any file it returns
-// nil.
+// tail returns the file in which the last n lines start, at the offset to read from, and how many
+// lines must be left out then. Without any file it returns nil.
 func (r *reader) tail(ctx context.Context, n int64) (at *source, skip int64, err error) {
 	for range tailTries {
 		at, skip, err = r.tryTail(ctx, max(n, 0))
@@ -30,8 +28,7 @@ func (r *reader) tail(ctx context.Context, n int64) (at *source, skip int64, err
 	return at, skip, err
 }
 
-// tryTail fails with fs.ErrNotExist when a file it comes to is not there any
-// more.
+// tryTail fails with fs.ErrNotExist when a file that it reaches does not exist any more.
 func (r *reader) tryTail(ctx context.Context, n int64) (*source, int64, error) {
 	all, err := r.list()
 	if err != nil {
@@ -66,7 +63,7 @@ func (r *reader) tryTail(ctx context.Context, n int64) (*source, int64, error) {
 	return t.at, t.skip, nil
 }
 
-// tailer goes through files from the last to the first and counts lines.
+// tailer reads files from the last to the first and counts lines.
 type tailer struct {
 	n      int64
 	stream string
@@ -76,8 +73,8 @@ type tailer struct {
 	newest int64   // the size of the newest file
 	done   bool
 
-	ends    int64   // lines that ended in what was looked at
-	attempt int     // that is looked at
+	ends    int64   // lines that ended in what was read
+	attempt int     // the attempt being read
 	seen    [2]bool // a part of the stream, in this attempt
 	open    [2]bool // the beginning of a line that counts may be further back
 	far     int64   // bytes since one of those was seen
@@ -89,7 +86,7 @@ func (t *tailer) close() {
 	}
 }
 
-// back looks at a file. It takes the file over.
+// back reads a file. It takes ownership of the file.
 func (t *tailer) back(ctx context.Context, s *source) error {
 	first := t.at == nil
 	if first || s.attempt != t.attempt {
@@ -120,8 +117,8 @@ func (t *tailer) back(ctx context.Context, s *source) error {
 	return err
 }
 
-// begin makes an offset of a file the one to start at, unless that is further
-// ahead than it need be: the file counts nothing yet.
+// begin makes an offset of a file the start, unless that would be too far ahead: the file counts
+// nothing yet.
 func (t *tailer) begin(s *source, offset int64) {
 	if t.at != nil && t.at != s {
 		t.at.close()
@@ -160,8 +157,7 @@ func (t *tailer) take(s *source, pos int64, b []byte) {
 	t.done = t.ends >= t.n && (t.far > lookBack || !t.open[0] && !t.open[1])
 }
 
-// unzipped looks at a compressed file, which can be read only forwards: it
-// counts as a whole.
+// unzipped reads a compressed file, which can be read only forwards: it counts as a whole.
 func (t *tailer) unzipped(ctx context.Context, s *source) error {
 	count := &reader{src: s, join: joiner{stream: t.stream, emit: func(l Line) error {
 		if !l.Partial {
@@ -193,7 +189,7 @@ func (t *tailer) unzipped(ctx context.Context, s *source) error {
 func eachBack(ctx context.Context, f io.ReaderAt, size int64, do func(pos int64, b []byte) bool) error {
 	buf := make([]byte, blockSize+headMax)
 	end := size
-	var later []byte // the beginning of what comes after the block, at most headMax bytes
+	var later []byte // the beginning of what follows the block, at most headMax bytes
 	for end > 0 {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -227,7 +223,7 @@ func eachBack(ctx context.Context, f io.ReaderAt, size int64, do func(pos int64,
 	return nil
 }
 
-// lineAt returns the line of a block that starts at k, or what is there of it.
+// lineAt returns the line of a block that starts at k, or its part in the block.
 func lineAt(block []byte, k int) []byte {
 	b := block[k:]
 	if n := bytes.IndexByte(b, '\n'); n >= 0 {

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// gatherIn is how long lines that come one by one are gathered.
+	// gatherIn is how long single lines are gathered.
 	gatherIn = 10 * time.Millisecond
-	// blindEvery is how often is looked where nothing notifies: the folder is
-	// not there yet, or the machine has no more inotify watches.
+	// blindEvery is how often the folder is checked without notifications: it does not exist yet,
+	// or the machine has no more inotify watches.
 	blindEvery = 100 * time.Millisecond
 )
 
 // watch notifies of changes in a folder, as far as the kernel does.
 type watch struct {
 	dir  string
-	in   *fsnotify.Watcher // nil: there are none left
+	in   *fsnotify.Watcher // nil: none are left
 	sees bool              // the folder is watched
 }
 
@@ -37,14 +37,14 @@ func (w *watch) close() {
 	}
 }
 
-// add starts to watch the folder if it is there.
+// add starts to watch the folder if it exists.
 func (w *watch) add() {
 	if w.in != nil && !w.sees {
 		w.sees = w.in.Add(w.dir) == nil
 	}
 }
 
-// errors tells of lost notifications.
+// errors delivers lost notifications.
 func (w *watch) errors() <-chan error {
 	if w.in == nil {
 		return nil
@@ -59,8 +59,8 @@ func (w *watch) events() <-chan fsnotify.Event {
 	return w.in.Events
 }
 
-// next waits for a change, at most until the timer fires or ended is closed.
-// look says whether names may have changed, timely that the time passed.
+// next waits for a change, at most until the timer fires or ended is closed. look is whether names
+// may have changed, timely whether the time passed.
 func (w *watch) next(ctx context.Context, d time.Duration, ended <-chan struct{}) (look, timely bool) {
 	w.add()
 	if !w.sees {
@@ -106,8 +106,7 @@ func (w *watch) note(e fsnotify.Event) bool {
 	return !e.Has(fsnotify.Write) && !e.Has(fsnotify.Chmod)
 }
 
-// wait waits for more. An incomplete line that does not go on is shown as far as
-// it is there.
+// wait waits for more. An incomplete line that does not continue is shown as far as it exists.
 func (r *reader) wait(ctx context.Context) (look bool, err error) {
 	if err := r.idle(); err != nil {
 		return false, err

@@ -11,7 +11,7 @@ import (
 	"monopod/agent/volume"
 )
 
-// trouble is what is wrong with a part of the preparation that is tried again by itself.
+// trouble is the problem of a part of the preparation, which is tried again by itself.
 type trouble struct {
 	text  string // "": nothing
 	count int    // in a row
@@ -21,7 +21,7 @@ type trouble struct {
 func (x *trouble) lasts() bool { return x.text != "" }
 func (x *trouble) isDue() bool { return !time.Now().Before(x.retry) }
 
-// note takes in how a try has ended.
+// note records the result of a try.
 func (x *trouble) note(err error) {
 	if err == nil {
 		*x = trouble{}
@@ -31,22 +31,22 @@ func (x *trouble) note(err error) {
 	x.text, x.retry = err.Error(), time.Now().Add(backoff.After(x.count))
 }
 
-// hangsAfter is how long a look at the machine may take: a file system may never answer.
+// hangsAfter is how long a check of the machine may take: a file system may never answer.
 const hangsAfter = 10 * time.Second
 
-// around is what a version mounts of the machine, and of volumes that outlive pods. Its looks
-// are made one at a time in a goroutine that nobody waits for.
+// around is what a version mounts of the machine, and of volumes that outlive pods. The checks run
+// one at a time, in a goroutine that is not waited for.
 type around struct {
 	root string
 	pod  *v1.Pod
 
 	known trouble
-	looks chan error // of the look that runs; nil: none does
+	looks chan error // result of the check that runs; nil: none does
 	since time.Time
 }
 
-// look says what is not as the version needs it, "": nothing, and when to look again; zero:
-// not before something wakes the task.
+// look returns what the version lacks, "": nothing, and when to look again; zero: not before
+// something wakes the task.
 func (a *around) look() (text string, again time.Time) {
 	if a.looks == nil && a.known.isDue() {
 		a.start()

@@ -17,22 +17,22 @@ import (
 	"monopod/agent/podspec"
 )
 
-// images are those of a pod that does not start yet: what has failed is tried again.
+// images are those of a pod that does not start yet: a fetch that failed is tried again.
 type images struct {
 	set   *fetch.Set
 	tries map[string]*try // by container
 }
 
-// try is how the fetches of one container went so far.
+// try is the state of the fetches of one container.
 type try struct {
-	failed error     // why the last one that has ended failed; nil: none has
-	count  int       // that failed
-	retry  time.Time // when to fetch again; zero: one runs
-	next   time.Time // as retry was when the last one failed
+	failed error     // why the last one that ended failed; nil: none has failed
+	count  int       // failures
+	retry  time.Time // of the next fetch; zero: one runs
+	next   time.Time // as retry was after the last failure
 }
 
-// look starts what is to be fetched. lack is the first image that is not there, without a text if
-// all are; failed: a fetch of it has failed. again is when to look again; zero: when a fetch has
+// look starts the fetches that are due. lack is the first missing image, without a text if there
+// is none; failed: a fetch of it has failed. again is when to look again; zero: when a fetch has
 // ended.
 func (g *images) look(ctx context.Context, p *v1.Pod, sandbox *rt.PodSandboxConfig) (lack Lack, failed bool, again time.Time) {
 	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
@@ -59,7 +59,7 @@ func (g *images) look(ctx context.Context, p *v1.Pod, sandbox *rt.PodSandboxConf
 	return lack, failed, again
 }
 
-// dropMissing forgets what was fetched and is there no longer: it is fetched again.
+// dropMissing forgets fetched images that are gone: they are fetched again.
 func (g *images) dropMissing(ctx context.Context, p *v1.Pod, sandbox *rt.PodSandboxConfig) error {
 	there := map[string]bool{}
 	for name, got := range g.ready(p) {
@@ -93,7 +93,7 @@ func (g *images) of(container string) *try {
 	return t
 }
 
-// ended takes in, once, how a fetch failed.
+// ended records, once, how a fetch failed.
 func (t *try) ended(err error) {
 	if !t.retry.IsZero() {
 		return
@@ -115,8 +115,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// textOf says what a container lacks of which this is the image. err: why the last fetch
-// failed; nil: the first one runs.
+// textOf returns what a container lacks whose image is missing. err: why the last fetch failed;
+// nil: the first one runs.
 func textOf(name string, err error) string {
 	var i *image.Error
 	switch {

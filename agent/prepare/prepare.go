@@ -34,8 +34,8 @@ type Shared struct {
 	Disk   *instance.Disk
 	Events *events.Recorder
 	Up     func() bool // the runtime answers
-	// Network says why the runtime cannot give pods a network, as far as that is known; "": it can.
-	// AskNetwork asks it now, and Network says the same from then on.
+	// Network returns why the runtime cannot give pods a network, as far as that is known; "": it
+	// can. AskNetwork requests it from the runtime now, and Network returns the same from then on.
 	Network    func() string
 	AskNetwork func(context.Context) (string, error)
 	Uids       *admission.UidHolders
@@ -44,11 +44,11 @@ type Shared struct {
 	Answers    chan Answer // to the sync loop
 }
 
-// Answer is what a preparation tells of its version, whenever that has changed.
+// Answer is what a preparation reports of its version, whenever that has changed.
 type Answer struct {
 	From  *Task
 	State State
-	look  uint64 // the last look of which it tells; 0: none
+	look  uint64 // the last look that it reports; 0: none
 }
 
 // Task is the preparation of one version. It has a goroutine, which ends with End or with the
@@ -56,19 +56,19 @@ type Answer struct {
 type Task struct {
 	shared   *Shared
 	version  *manifests.Pod
-	fetched  *v1.Pod // what of it is fetched
+	fetched  *v1.Pod // the part that is fetched
 	replaces bool    // it gets a sandbox, volumes and a checkpoint of its own
 	runs     string  // the uid of the version that runs
 	images   images
-	asking   trouble                // with what the runtime is asked in the last look
-	own      trouble                // with what is made in it
-	made     *checkpoint.Checkpoint // by it, or by a previous agent; nil: nothing
+	asking   trouble                // of the runtime's checks in the last look
+	own      trouble                // of what the last look makes
+	made     *checkpoint.Checkpoint // by this task or a previous agent; nil: nothing
 	around   around
 	sent     Answer
 
 	mu    sync.Mutex
-	want  uint64 // the last look that is asked for; 0: none
-	asked uint64 // last looks so far
+	want  uint64 // the last look that is requested; 0: none
+	asked uint64 // last looks requested so far
 
 	woken      wake.Slot
 	over       chan struct{} // closed once its goroutine has ended
@@ -76,8 +76,8 @@ type Task struct {
 	background sync.WaitGroup // fetches
 }
 
-// Start starts to prepare a version that is to take the place of another.
-// replaces: it gets a sandbox of its own.
+// Start starts to prepare a version that is to replace another. replaces: it gets a sandbox of its
+// own.
 func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *manifests.Pod, replaces bool) *Task {
 	t := &Task{shared: s, version: version, fetched: version.Pod, replaces: replaces, runs: string(runs.UID),
 		woken: wake.New(), over: make(chan struct{})}
@@ -98,16 +98,16 @@ func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *
 // settings are what the fetches use.
 func (t *Task) settings() fetch.Settings {
 	log := t.shared.Log.With("pod", t.version.Key().String())
-	told := &podevents.Recorder{Events: t.shared.Events, Key: t.version.Key(), Machine: t.shared.Disk.Machine}
+	recorder := &podevents.Recorder{Events: t.shared.Events, Key: t.version.Key(), Machine: t.shared.Disk.Machine}
 	fault := func(err error, _, _ string) { t.shared.Fault(t.version.Pod, "get the images of the next version", err) }
-	return fetch.Settings{Images: t.shared.Images, Events: told, Wake: t.Wake, Go: t.background.Go, Fault: fault,
+	return fetch.Settings{Images: t.shared.Images, Events: recorder, Wake: t.Wake, Go: t.background.Go, Fault: fault,
 		Caught: func(err *error, what, container string) {
 			if v := recover(); v != nil {
 				*err = panics.New(v)
 				fault(*err, what, container)
 			}
 		},
-		Secrets: func(of *v1.Pod) []*v1.Secret { return told.PullSecrets(of, t.shared.Disk.Objects.Now(), log) }}
+		Secrets: func(of *v1.Pod) []*v1.Secret { return recorder.PullSecrets(of, t.shared.Disk.Objects.Now(), log) }}
 }
 
 // Is reports whether it prepares this version; nil prepares none.
@@ -115,10 +115,10 @@ func (t *Task) Is(p *manifests.Pod) bool {
 	return t != nil && p != nil && manifests.Same(t.version, p)
 }
 
-// Wake makes it look again. Any goroutine may call it.
+// Wake makes the task look again. Any goroutine may call it.
 func (t *Task) Wake() { t.woken.Wake() }
 
-// Look asks for the last look, or takes that back.
+// Look requests the last look, or withdraws the request.
 func (t *Task) Look(wanted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -134,8 +134,8 @@ func (t *Task) Look(wanted bool) {
 	t.Wake()
 }
 
-// Counts reports whether an answer is to what is asked now: a last look is void once it was
-// taken back.
+// Counts reports whether an answer belongs to the current request: a last look that was withdrawn
+// is void.
 func (t *Task) Counts(a Answer) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,13 +148,13 @@ func (t *Task) wanted() uint64 {
 	return t.want
 }
 
-// discardWithin is how long what was made of a version that does not come may take to go; what
-// stays then is collected as garbage.
+// discardWithin bounds the removal of what was made of a version that was withdrawn; what stays
+// then is collected as garbage.
 const discardWithin = time.Minute
 
-// End ends it. taken: the version takes the place of the other one; else what was made of it
-// goes, in the background. A last look may be under way: what it writes of a version that is
-// accepted by then goes, too.
+// End ends the task. taken: the version replaces the other one; else what was made of it is
+// removed, in the background. A last look may be under way: what it writes of a version that is
+// accepted by then is removed, too.
 func (t *Task) End(all *sync.WaitGroup, taken bool) {
 	t.end()
 	if taken {
@@ -174,8 +174,8 @@ func (t *Task) End(all *sync.WaitGroup, taken bool) {
 	})
 }
 
-// Discard removes what was made of a next version that does not come; nil: nothing was. runs: the
-// uid of the version that runs.
+// Discard removes what was made of a next version that was withdrawn; nil: nothing was made. runs:
+// the uid of the version that runs.
 func (s *Shared) Discard(next *checkpoint.Checkpoint, runs string) {
 	if next == nil {
 		return
@@ -214,13 +214,13 @@ func (t *Task) run(ctx context.Context) {
 	}
 }
 
-// faultRetry is when it is tried again after a panic.
+// faultRetry is the wait for the next try after a panic.
 const faultRetry = time.Minute
 
-// look goes on with the preparation. It returns when to look again; zero: when it is woken.
+// look continues the preparation. It returns when to look again; zero: when it is woken.
 func (t *Task) look(ctx context.Context) (again time.Time) {
 	if !t.shared.Up() {
-		return again // the relist that finds the runtime again wakes it
+		return again // the relist that finds the runtime wakes the task
 	}
 	want := t.wanted()
 	var now State
@@ -237,14 +237,14 @@ func (t *Task) look(ctx context.Context) (again time.Time) {
 	return again
 }
 
-// observe says how far the version is. final: this is the last look.
+// observe returns how far the version is. final: this is the last look.
 func (t *Task) observe(ctx context.Context, final bool) (now State, again time.Time) {
 	sandbox, err := podspec.SandboxConfig(t.version.Pod, 0, t.shared.Disk.Machine.Now())
 	if err != nil {
 		return State{Lacks: []Lack{{Text: fmt.Sprintf("its sandbox has no config: %v", err)}}, Lasting: true}, again
 	}
-	// What failed in a last look is lacking until it was tried again: the next look is none, and a
-	// version that it finds ready gets its last look at once.
+	// What failed in a last look counts as lacking until it was tried again: the next look is not
+	// the last, and a version that it finds ready gets its last look at once.
 	if (final || t.asking.lasts()) && t.asking.isDue() {
 		t.asking.note(t.askRuntime(ctx, sandbox))
 	}
@@ -283,13 +283,13 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 }
 
 // askRuntime asks the runtime whether the images are still there, and whether it has a network for
-// pods. It forgets what is gone. The error is that it does not answer.
+// pods. It forgets images that are gone. It returns an error if the runtime does not answer.
 func (t *Task) askRuntime(ctx context.Context, sandbox *rt.PodSandboxConfig) error {
 	err := t.images.dropMissing(ctx, t.fetched, sandbox)
 	if err != nil || !t.needsNetwork() {
 		return err
 	}
-	_, err = t.shared.AskNetwork(ctx) // Network says so from then on
+	_, err = t.shared.AskNetwork(ctx) // Network returns the answer from then on
 	if err != nil {
 		return fmt.Errorf("the runtime does not say whether it has a network for pods: %w", err)
 	}
@@ -299,22 +299,22 @@ func (t *Task) askRuntime(ctx context.Context, sandbox *rt.PodSandboxConfig) err
 // needsNetwork reports whether the version gets a network when it starts.
 func (t *Task) needsNetwork() bool { return t.replaces && !t.version.Spec.HostNetwork }
 
-// networkRetry is when it is looked again for a network that was not there.
+// networkRetry is the wait between two checks for a missing network.
 const networkRetry = 10 * time.Second
 
-// lookAround looks at what a new sandbox needs of the machine.
+// lookAround checks what a new sandbox needs of the machine.
 func (t *Task) lookAround(lacks func(text string, again time.Time)) {
 	why := t.shared.Network()
 	if t.needsNetwork() && why != "" {
-		lacks("the runtime has no network for pods yet: "+why, time.Now().Add(networkRetry)) // or the relist that finds it again wakes it
+		lacks("the runtime has no network for pods yet: "+why, time.Now().Add(networkRetry)) // or the relist that finds the network wakes the task
 	}
 	if text, again := t.around.look(); text != "" {
 		lacks(text, again)
 	}
 }
 
-// makeOwn makes what is the version's alone, its checkpoint first: a restarted agent knows of
-// the rest by that.
+// makeOwn makes what is the version's alone, its checkpoint first: by that a restarted agent knows
+// of the rest.
 func (t *Task) makeOwn(ctx context.Context) error {
 	key, uid := t.version.Key(), t.version.UID
 	if other, free := t.shared.Uids.Take(uid, key); !free {
@@ -330,7 +330,7 @@ func (t *Task) makeOwn(ctx context.Context) error {
 	return files.SetUpOwn(ctx, t.version, t.shared.Disk.Machine.Now())
 }
 
-// answer tells the sync loop what has changed.
+// answer sends the sync loop what has changed.
 func (t *Task) answer(ctx context.Context, now Answer) {
 	is, was := &now.State, &t.sent.State
 	if was.Of != nil && is.Ready == was.Ready && is.Lasting == was.Lasting && slices.Equal(is.Lacks, was.Lacks) && (!is.Final || now.look == t.sent.look) {

@@ -7,11 +7,11 @@ import (
 	"monopod/manifests"
 )
 
-// State is how far the preparation of a version is. The zero value: nothing is known of it.
+// State is how far the preparation of a version is. The zero value: nothing is known.
 type State struct {
 	Of      *manifests.Pod // the version
 	Ready   bool           // it has what it needs, beside its room
-	Final   bool           // and the last look, which was asked for, found all of that; what is its own is made
+	Final   bool           // and the last look, which was requested, found all of that; what is the version's own is made
 	Images  fetch.Ready    // what was fetched for it, once it is ready
 	Lacks   []Lack
 	Lasting bool // it lacks more than the end of its first pulls
@@ -20,7 +20,7 @@ type State struct {
 // Lack is what a version lacks.
 type Lack struct {
 	Text string    // in words
-	Next time.Time // of an image: when it is tried again, or was; zero: it was not tried yet, or is no image
+	Next time.Time // of an image: time of its next try, or of the one in progress; zero: not tried yet, or no image
 }
 
 // Is reports whether it is the state of this version.

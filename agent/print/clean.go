@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// turns reports whether a character turns around the text beside it, so that a
-// reader sees other words than there are (the bidirectional formats of UAX #9).
+// turns reports whether a character reorders the text beside it, so that a reader sees another
+// text (the bidirectional formats of UAX #9).
 func turns(r rune) bool {
 	return r == 0x061c || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// OneLine makes text from elsewhere fit to print: one line, and nothing that
-// could command the terminal or turn other text around.
+// OneLine makes text from elsewhere safe to print: one line, and nothing that could control the
+// terminal or reorder other text.
 func OneLine(s string) string {
 	clean := func(r rune) rune {
 		if unicode.IsControl(r) || turns(r) {
@@ -29,8 +29,8 @@ func OneLine(s string) string {
 	return strings.Join(strings.Fields(strings.Map(clean, s)), " ")
 }
 
-// escaped returns JSON with those characters escaped that terminals obey and
-// encoders leave as they are; mark stands before their four digits.
+// escaped returns JSON with those characters escaped that control terminals and that encoders
+// leave as they are; mark stands before their four digits.
 func escaped(data []byte, mark string) []byte {
 	var out bytes.Buffer
 	for _, r := range string(data) {
@@ -43,8 +43,7 @@ func escaped(data []byte, mark string) []byte {
 	return out.Bytes()
 }
 
-// JSON returns v as JSON that is fit to print, indented if asked for, without a
-// newline at its end.
+// JSON returns v as JSON that is safe to print, indented on request, without a newline at its end.
 func JSON(v any, indent string) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -54,9 +53,9 @@ func JSON(v any, indent string) ([]byte, error) {
 	return escaped(bytes.TrimSuffix(out.Bytes(), []byte("\n")), `\u`), err
 }
 
-// hole stands for an escaped character until the YAML is made: a control character,
-// because of which the encoder quotes and escapes, and one of the private use
-// area, which it leaves as it is, so that the two are found again.
+// hole replaces an escaped character until the YAML is made: a control character, because of which
+// the encoder quotes and escapes, and one of the private use area, which it leaves as it is, so
+// that the two can be found again.
 const (
 	private = '\uf8f0'
 	hole    = `\u0001` + string(private)
@@ -64,7 +63,7 @@ const (
 
 var yamlHoles = regexp.MustCompile(`\\x01` + string(private) + `([0-9a-f]{4})`)
 
-// YAML returns v as YAML that is fit to print.
+// YAML returns v as YAML that is safe to print.
 func YAML(v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"monopod/agent/status"
 )
 
-// crashWord says how often a container in back-off has ended, how it did last, and when it starts
-// again. What the status says of that is the kubelet's, with the pod's uid.
+// crashWord returns how often a container in back-off has ended, how it ended last, and when it
+// starts again. The status has only the kubelet's text, with the pod's uid.
 func crashWord(p *v1.Pod, s *v1.ContainerStatus, now time.Time) Word {
 	t, verb, times := s.LastTerminationState.Terminated, "crashed", "1 time"
 	if t.ExitCode == 0 {
@@ -28,7 +28,7 @@ func crashWord(p *v1.Pod, s *v1.ContainerStatus, now time.Time) Word {
 	return w
 }
 
-// nextStart says when a container starts again.
+// nextStart returns when a container starts again.
 func nextStart(at, now time.Time) string {
 	left := at.Sub(now)
 	if left <= 0 {
@@ -49,7 +49,7 @@ func logsCommand(p *v1.Pod, container string) string {
 	return "monopod logs " + name + " -p"
 }
 
-// LastLine is the last line of a text that is not empty.
+// LastLine returns the last line of a text that is not empty.
 func LastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])

@@ -15,8 +15,7 @@ import (
 	"monopod/agent/status"
 )
 
-// Describe prints all that is known of a pod, in the manner of `kubectl
-// describe pod`.
+// Describe prints everything that is known of a pod, in the style of `kubectl describe pod`.
 func Describe(w *bytes.Buffer, p *v1.Pod, m status.Manifests, happened []v1.Event, f Format) {
 	d := &description{w: w, pod: p, manifests: m, now: f.Now, color: f.Color, columns: f.Columns}
 	d.print(happened)
@@ -43,11 +42,10 @@ type description struct {
 	columns   int // of the terminal; 0: any
 }
 
-// valueColumn is where values stand behind keys, which are indented by depth.
+// valueColumn is the column of values behind keys, which are indented by depth.
 const valueColumn = 20
 
-// line prints a key and its value. What comes from elsewhere cannot command
-// the terminal.
+// line prints a key and its value. Text from elsewhere cannot control the terminal.
 func (d *description) line(depth int, key, value string) {
 	key = strings.Repeat(" ", depth) + key + ":"
 	if value = OneLine(value); value == "" {
@@ -57,8 +55,8 @@ func (d *description) line(depth int, key, value string) {
 	d.wrap(fmt.Sprintf("%-*s %s", valueColumn-1, key, value), depth)
 }
 
-// wrap prints a line; what does not fit into the terminal stands below the values, or
-// where that leaves little room below the key.
+// wrap prints a line; what does not fit into the terminal is printed below the values, or if that
+// leaves little room below the key.
 func (d *description) wrap(line string, depth int) {
 	fmt.Fprintln(d.w, wrapped(line, d.columns, d.indent(depth)))
 }
@@ -141,7 +139,7 @@ func (d *description) identity() {
 	d.lineIf(0, "Restart Policy", string(p.Spec.RestartPolicy))
 }
 
-// manifest is the path of the pod's file.
+// manifest returns the path of the pod's file.
 func (d *description) manifest() string {
 	for _, f := range d.manifests.Files {
 		if Gives(f, d.pod) {
@@ -151,7 +149,7 @@ func (d *description) manifest() string {
 	return "<none>"
 }
 
-// state is the phase, and the word of `monopod ps` where that tells more.
+// state returns the phase, and the word of `monopod ps` if that tells more.
 func (d *description) state() string {
 	phase, word := string(d.pod.Status.Phase), Summarize(d.pod, d.now).Word
 	if word == phase || word == "" || word == "Completed" && phase == string(v1.PodSucceeded) {
@@ -182,7 +180,7 @@ func nodeOf(p *v1.Pod) string {
 	return p.Spec.NodeName + "/" + p.Status.HostIP
 }
 
-// ago is a moment, and how long ago that was; "" if it is not known.
+// ago returns a moment, and how long ago that was; "" if it is not known.
 func (d *description) ago(t metav1.Time) string {
 	if !KnownTime(t.Time, d.now) {
 		return ""
@@ -190,7 +188,7 @@ func (d *description) ago(t metav1.Time) string {
 	return fmt.Sprintf("%s (%s ago)", clock(t.Time), Ago(t.Time, d.now))
 }
 
-// pairs returns what a map holds as lines, sorted.
+// pairs returns the content of a map as lines, sorted.
 func pairs(m map[string]string, between string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -233,7 +231,7 @@ func (d *description) problems() {
 	}
 }
 
-// events prints what happened, in kubectl's columns.
+// events prints the events, in kubectl's columns.
 func (d *description) events(all []v1.Event) {
 	if len(all) == 0 {
 		d.line(0, "Events", "<none>")

@@ -26,7 +26,7 @@ func (d *description) containers(title string, all []v1.Container, statuses []v1
 	}
 }
 
-// identityOf prints what a container is made of.
+// identityOf prints the specification of a container.
 func (d *description) identityOf(c *v1.Container, s *v1.ContainerStatus) {
 	d.lineIf(4, "Container ID", s.ContainerID)
 	d.line(4, "Image", c.Image)
@@ -65,7 +65,7 @@ func (d *description) words(key string, words []string) {
 	}
 }
 
-// stateOf prints how a container is, and how it was.
+// stateOf prints the present and the last state of a container.
 func (d *description) stateOf(s *v1.ContainerStatus) {
 	d.stateLines("State", s.State)
 	if s.LastTerminationState != (v1.ContainerState{}) {
@@ -118,7 +118,7 @@ func (d *description) resources(key string, list v1.ResourceList) {
 	}
 }
 
-// env prints a container's environment as its manifest has it.
+// env prints a container's environment as in its manifest.
 func (d *description) env(c *v1.Container) {
 	if len(c.EnvFrom) > 0 {
 		d.line(4, "Environment Variables from", "")
@@ -145,7 +145,7 @@ func (d *description) env(c *v1.Container) {
 	}
 }
 
-// envValue is a variable's value, or where it comes from.
+// envValue returns a variable's value, or where it comes from.
 func envValue(e *v1.EnvVar) string {
 	f := e.ValueFrom
 	switch {

@@ -15,14 +15,14 @@ import (
 	"monopod/agent/status"
 )
 
-// NodeFacts are what DescribeNode tells of.
+// NodeFacts are what DescribeNode prints.
 type NodeFacts struct {
 	Node  *v1.Node
 	Pods  []v1.Pod
-	Stats *statsapi.NodeStats // what it uses; nil: that is not known
+	Stats *statsapi.NodeStats // its usage; nil: not known
 }
 
-// DescribeNode prints all that is known of the node, in the manner of `kubectl describe
+// DescribeNode prints everything that is known of the node, in the style of `kubectl describe
 // node`.
 func DescribeNode(w *bytes.Buffer, n NodeFacts, f Format) {
 	d := &description{w: w, now: f.Now, color: f.Color, columns: f.Columns}
@@ -50,8 +50,7 @@ func addressesOf(n *v1.Node) (all []string) {
 	return all
 }
 
-// nodeConditions prints them, those that are bad coloured: pressure, and a node that is
-// not ready.
+// nodeConditions prints them, the bad ones coloured: pressure, and a node that is not ready.
 func (d *description) nodeConditions(all []v1.NodeCondition) {
 	if len(all) == 0 {
 		return
@@ -69,8 +68,8 @@ func (d *description) nodeConditions(all []v1.NodeCondition) {
 	t.printIndented(d.w)
 }
 
-// nodeResources prints what the node has, what is reserved of it, what pods may have and
-// what those that run request.
+// nodeResources prints the node's capacity, what is reserved of it, what pods may have and what
+// the running ones request.
 func (d *description) nodeResources(n NodeFacts) {
 	requested := v1.ResourceList{}
 	for i := range n.Pods {
@@ -100,13 +99,13 @@ func (d *description) nodeResources(n NodeFacts) {
 	t.printIndented(d.w)
 }
 
-// hasRoom reports whether a pod takes a place on the node: it has not ended, and the owner
-// has not stopped it.
+// hasRoom reports whether a pod takes a place on the node: it has not ended, and the owner has not
+// stopped it.
 func hasRoom(p *v1.Pod) bool {
 	return p.Status.Phase != v1.PodSucceeded && p.Status.Phase != v1.PodFailed && p.Status.Reason != status.ReasonStopped
 }
 
-// amount is a quantity for people: bytes of memory and disks by their size.
+// amount returns a quantity for people: bytes of memory and disks by their size.
 func amount(name v1.ResourceName, q resource.Quantity) string {
 	if name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
 		return size(uint64(max(q.Value(), 0)))
@@ -114,7 +113,7 @@ func amount(name v1.ResourceName, q resource.Quantity) string {
 	return q.String()
 }
 
-// partOf is " (25%)", "" of nothing.
+// partOf returns " (25%)", "" if of is zero.
 func partOf(q, of resource.Quantity) string {
 	if of.MilliValue() <= 0 || q.IsZero() {
 		return ""
@@ -122,7 +121,7 @@ func partOf(q, of resource.Quantity) string {
 	return fmt.Sprintf(" (%.0f%%)", 100*q.AsApproximateFloat64()/of.AsApproximateFloat64())
 }
 
-// nodeDisks prints how full the disks are that pressure is measured at.
+// nodeDisks prints how full the disks are on which pressure is measured.
 func (d *description) nodeDisks(n *statsapi.NodeStats) {
 	if n == nil || n.Fs == nil {
 		return
@@ -142,7 +141,8 @@ func (d *description) nodeDisks(n *statsapi.NodeStats) {
 	t.printIndented(d.w)
 }
 
-// usedOf is what is not available of a disk: of that of the images UsedBytes are theirs alone.
+// usedOf returns what is not available of a disk: UsedBytes of the images' disk are only the
+// images' own.
 func usedOf(fs *statsapi.FsStats) string {
 	if fs.AvailableBytes == nil || *fs.AvailableBytes > *fs.CapacityBytes {
 		return ""

@@ -28,7 +28,7 @@ func (d *description) probes(c *v1.Container) {
 	}
 }
 
-// probeWords says what a probe does, how often, and what counts.
+// probeWords returns what a probe does, how often, and what counts.
 func probeWords(p *v1.Probe) string {
 	s := "none"
 	switch {

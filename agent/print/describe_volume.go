@@ -21,7 +21,7 @@ func (d *description) volumes() {
 	}
 }
 
-// volumeWords says what a volume is.
+// volumeWords returns the description of a volume.
 func volumeWords(v *v1.Volume) string {
 	switch {
 	case v.HostPath != nil:
@@ -82,16 +82,16 @@ func projectedWords(p *v1.ProjectedVolumeSource) string {
 	return "projected: " + strings.Join(from, ", ")
 }
 
-// VolumeFacts are what DescribeVolume tells of.
+// VolumeFacts are what DescribeVolume prints.
 type VolumeFacts struct {
 	Name, Path string
 	UsedBy     []string // namespace/name of the pods
-	MakeBy     string   // what is typed to make it again, empty: it was made, and is not there; "": it is
+	MakeBy     string   // the command that makes it again, empty: it was made, and does not exist; "": it exists
 	Made       time.Time
-	Bytes      *int64 // on its disk; nil: that is not known
+	Bytes      *int64 // on its disk; nil: not known
 }
 
-// DescribeVolume prints all that is known of a volume.
+// DescribeVolume prints everything that is known of a volume.
 func DescribeVolume(w *bytes.Buffer, v VolumeFacts, f Format) {
 	d := &description{w: w, now: f.Now, columns: f.Columns}
 	d.line(0, "Name", v.Name)

@@ -14,8 +14,8 @@ import (
 	"monopod/agent/events"
 )
 
-// Events prints events as a table, as json or yaml as an EventList; where there are
-// none, that sentence, which goes to notes unless it is a terminal.
+// Events prints events as a table, as json or yaml as an EventList; if there are none, that
+// sentence, which goes to notes unless w is a terminal.
 func Events(w, notes io.Writer, all []v1.Event, none string, f Format) error {
 	switch {
 	case f.Output == "json" || f.Output == "yaml":
@@ -36,7 +36,7 @@ func Events(w, notes io.Writer, all []v1.Event, none string, f Format) error {
 	return err
 }
 
-// eventTable lays events out; the namespace shows where it tells something.
+// eventTable lays events out; the namespace is shown if it tells something.
 type eventTable struct {
 	Table
 	wide, namespaces, color bool
@@ -76,7 +76,8 @@ func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
 	t.add(row...)
 }
 
-// eventText is what an event says, and when what failed is tried again, if that is still to come.
+// eventText returns the message of an event, and when what failed is tried again, if that is in
+// the future.
 func eventText(e *v1.Event, now time.Time) string {
 	next := events.NextOf(e)
 	if !next.After(now) {
@@ -85,7 +86,7 @@ func eventText(e *v1.Event, now time.Time) string {
 	return e.Message + nextTry(next, now)
 }
 
-// lastSeen is "3m", or "3m (x5 over 10m)" of what happened more than once.
+// lastSeen returns "3m", or "3m (x5 over 10m)" for what happened more than once.
 func lastSeen(e *v1.Event, now time.Time) string {
 	last := Ago(e.LastTimestamp.Time, now)
 	if e.Count < 2 {
@@ -94,7 +95,7 @@ func lastSeen(e *v1.Event, now time.Time) string {
 	return fmt.Sprintf("%s (x%d over %s)", last, e.Count, Ago(e.FirstTimestamp.Time, now))
 }
 
-// objectOf is "pod/web", with the pod's short name.
+// objectOf returns "pod/web", with the pod's short name.
 func objectOf(e *v1.Event) string {
 	name := e.InvolvedObject.Name
 	if e.InvolvedObject.Kind == "Pod" {
@@ -103,7 +104,7 @@ func objectOf(e *v1.Event) string {
 	return strings.ToLower(e.InvolvedObject.Kind) + "/" + strings.TrimPrefix(name, "/")
 }
 
-// containerOfEvent is the container that an event is about, "" if none.
+// containerOfEvent returns the container that an event is about, "" if none.
 func containerOfEvent(e *v1.Event) string {
 	_, rest, _ := strings.Cut(e.InvolvedObject.FieldPath, "{")
 	name, _, _ := strings.Cut(rest, "}")

@@ -13,17 +13,17 @@ import (
 type EventPrinter struct {
 	w     io.Writer
 	f     Format
-	seen  map[string]int32 // the count of each event as printed last, by namespace/name
+	seen  map[string]int32 // the count of each event when it was printed last, by namespace/name
 	table *eventTable
 }
 
-// NewEventPrinter returns one that has printed nothing yet.
+// NewEventPrinter returns an EventPrinter that has printed nothing.
 func NewEventPrinter(w io.Writer, f Format) *EventPrinter {
 	return &EventPrinter{w: w, f: f, seen: map[string]int32{}}
 }
 
-// Past prints what happened so far as one table, so that the columns fit; as
-// json or yaml nothing, for a stream gives it again.
+// Past prints the past events as one table, so that the columns fit; as json or yaml nothing, for
+// a stream contains them again.
 func (p *EventPrinter) Past(all []v1.Event) error {
 	p.table = newEventTable(all, p.f)
 	if p.f.Output == "json" || p.f.Output == "yaml" {

@@ -14,11 +14,11 @@ import (
 	"monopod/agent/status"
 )
 
-// hashWidth is how much of a hash tells versions apart for a person.
+// hashWidth is how much of a hash is shown to people to distinguish versions.
 const hashWidth = 12
 
 // files prints a table of files with a line for each pod and object that they name, and below it
-// what is wrong with them; as json or yaml the status.Manifests, as name the paths.
+// their problems; as json or yaml the status.Manifests, as name the paths.
 func (l *Listing) files(w, notes io.Writer, f Format) error {
 	m := l.Manifests
 	if l.Some {
@@ -36,7 +36,7 @@ func (l *Listing) files(w, notes io.Writer, f Format) error {
 		for _, file := range m.Files {
 			fmt.Fprintln(&out, OneLine(file.Path))
 		}
-		f.Columns = 0 // for programs, wherever it goes
+		f.Columns = 0 // for programs, to any output
 		return f.write(w, notes, &out, nil)
 	case len(m.Files)+len(m.Leaving) == 0 && f.Columns > 0:
 		fmt.Fprintln(&out, wrapped("No manifests.", f.Columns, 0))
@@ -46,15 +46,15 @@ func (l *Listing) files(w, notes io.Writer, f Format) error {
 	return f.write(w, notes, &out, append(manifestWords(m, f.Output == "wide"), l.waitWords(m, f.Now)...))
 }
 
-// waitWords say why versions do not run where no problem of their files does: what pods say
-// themselves is not listed with files.
+// waitWords returns why versions do not run if no problem of their files is the reason: what pods
+// report themselves is not listed with files.
 func (l *Listing) waitWords(m status.Manifests, now time.Time) (words []string) {
 	for _, f := range m.Files {
 		for _, v := range f.Versions {
-			isSaid := slices.ContainsFunc(f.Problems, func(p status.Problem) bool { return p.Pod == v.Pod && !p.Waits })
+			isListed := slices.ContainsFunc(f.Problems, func(p status.Problem) bool { return p.Pod == v.Pod && !p.Waits })
 			gaveWay := v.State == status.Rejected && slices.ContainsFunc(f.Problems, func(p status.Problem) bool { return p.Pod == v.Pod && p.Waits })
 			switch {
-			case isSaid || v.Reason == "":
+			case isListed || v.Reason == "":
 			case v.State == status.Waiting:
 				words = append(words, OneLine(within(m.Dir, f.Path)+": "+v.Pod+" waits: "+withTry(v.Reason, l.pullsOf(v.Pod), now).Text))
 			case gaveWay:
@@ -112,10 +112,10 @@ func (l *Listing) fileTable(m status.Manifests, f Format) *Table {
 	return t
 }
 
-// leaving is the state of what a file that is gone gave, until it is gone, too.
+// leaving is the state of the pods and objects of a removed file, until they are gone, too.
 const leaving status.State = "leaving"
 
-// objectName is an object as `monopod forget` takes it.
+// objectName is an object in the form of `monopod forget`.
 func objectName(o status.Object) string { return strings.ToLower(o.Kind) + "/" + o.Name }
 
 // stateRow is the line of one pod or object of a file, or of a file without any.
@@ -130,7 +130,7 @@ func stateRow(f Format, path, pod string, state status.State, since time.Time, h
 var stateColors = map[status.State]string{
 	status.Accepted: green, status.Waiting: yellow, status.Superseded: yellow, status.Rejected: red}
 
-// clock is a moment for people, "" if it is not known.
+// clock returns a moment for people, "" if it is not known.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -150,7 +150,7 @@ func isOf(v status.Version, p *v1.Pod) bool {
 	return v.Pod == p.Namespace+"/"+p.Name || v.Pod == p.Namespace+"/"+ShortName(p)
 }
 
-// versions prints what became of the pod in each file that names it.
+// versions prints the result of the pod in each file that names it.
 func (d *description) versions() {
 	for _, f := range d.manifests.Files {
 		for _, v := range f.Versions {

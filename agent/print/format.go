@@ -10,18 +10,17 @@ import (
 	"golang.org/x/term"
 )
 
-// Format says how something is printed.
+// Format is how something is printed.
 type Format struct {
 	Output        string    // "", wide, json or yaml; of pods name, too
-	Color         bool      // colour what tells good from bad
-	Now           time.Time // what ages are counted to
-	Columns       int       // of the terminal; 0: it goes to none, and what is no table goes elsewhere
+	Color         bool      // colour good and bad
+	Now           time.Time // the time that ages refer to
+	Columns       int       // of the terminal; 0: the output is none, and what is no table goes elsewhere
 	NoHeaders     bool
 	AllNamespaces bool // name the namespace even if it tells nothing
 }
 
-// On returns f with what w can show. In what is no terminal columns do not come and
-// go with what they hold.
+// On returns f with what w can show. If w is no terminal, columns do not depend on their content.
 func (f Format) On(w io.Writer, env func(string) string) Format {
 	f.Color, f.Columns = Colored(w, env), 0
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -32,17 +31,17 @@ func (f Format) On(w io.Writer, env func(string) string) Format {
 	return f
 }
 
-// anyColumns are those of a terminal that does not say how many it has.
+// anyColumns are the columns of a terminal of unknown width.
 const anyColumns = 1000
 
-// namespaces reports whether the column of namespaces is shown; telling: one of them
-// is not the default one.
-func (f Format) namespaces(telling bool) bool {
-	return telling || f.AllNamespaces || f.Columns == 0 || f.Output == "wide"
+// namespaces reports whether the column of namespaces is shown; isInformative: one of them is not
+// the default one.
+func (f Format) namespaces(isInformative bool) bool {
+	return isInformative || f.AllNamespaces || f.Columns == 0 || f.Output == "wide"
 }
 
-// write writes a table to w, and the words about it below it on a terminal, else to
-// notes, so that programs read the table alone.
+// write writes a table to w, and the text about it below it on a terminal, else to notes, so that
+// programs read only the table.
 func (f Format) write(w, notes io.Writer, table *bytes.Buffer, words []string) error {
 	var text bytes.Buffer
 	for _, word := range words {
@@ -62,8 +61,8 @@ func (f Format) write(w, notes io.Writer, table *bytes.Buffer, words []string) e
 	return err
 }
 
-// Colored says whether output to w should have colours: on a terminal that
-// knows them, unless NO_COLOR is set (no-color.org).
+// Colored reports whether output to w should have colours: on a terminal that supports them,
+// unless NO_COLOR is set (no-color.org).
 func Colored(w io.Writer, env func(string) string) bool {
 	f, ok := w.(*os.File)
 	return ok && env("NO_COLOR") == "" && env("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))

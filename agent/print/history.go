@@ -9,7 +9,8 @@ import (
 	"monopod/agent/status"
 )
 
-// hashShown is how much of a version's hash is shown: enough to tell it from others, and to name it.
+// hashShown is how much of a version's hash is shown: enough to distinguish it from others, and to
+// name it.
 const hashShown = 8
 
 // History prints a table of the versions of a pod.
@@ -26,7 +27,7 @@ func History(w io.Writer, h *status.History, f Format) error {
 	return err
 }
 
-// ShortHash is how a version is named.
+// ShortHash returns the name of a version.
 func ShortHash(hash string) string { return hash[:min(len(hash), hashShown)] }
 
 func past(t *time.Time, now time.Time) string {
@@ -43,7 +44,7 @@ func lastReady(v *status.PastVersion, now time.Time) string {
 	return past(v.LastReady, now)
 }
 
-// marks say what a version is now.
+// marks returns what a version is now.
 func marks(v *status.PastVersion) string {
 	var all []string
 	for _, mark := range []struct {

@@ -13,8 +13,8 @@ import (
 
 const noImages = "The runtime has no images."
 
-// Images prints a table of images, and below it how full their disk is, which goes to
-// notes unless it is a terminal.
+// Images prints a table of images, and below it how full their disk is, which goes to notes unless
+// w is a terminal.
 func Images(w, notes io.Writer, all *status.Images, f Format) error {
 	var out bytes.Buffer
 	words := diskWords(all, f.Now)
@@ -71,7 +71,7 @@ func imageName(i status.Image, wide bool) string {
 	return strings.Join(names, ",")
 }
 
-// shortID is enough of an id to tell it from others, as docker and crictl print it.
+// shortID returns enough of an id to distinguish it from others, as docker and crictl print it.
 func shortID(id string) string {
 	_, hex, found := strings.Cut(id, ":")
 	if !found {
@@ -112,7 +112,7 @@ func ago(t, now time.Time) string {
 	return Ago(t, now)
 }
 
-// diskWords say how full the disk is, and what that means.
+// diskWords returns how full the disk is, and what that means.
 func diskWords(all *status.Images, now time.Time) []string {
 	var words []string
 	if d := all.Disk; d == nil {

@@ -7,10 +7,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ShortName is the pod's name as its manifest has it, without the node.
+// ShortName returns the pod's name as in its manifest, without the node.
 func ShortName(p *v1.Pod) string { return short(p.Name, p.Spec.NodeName) }
 
-// short is the name of a pod without the node that it runs on.
+// short returns the name of a pod without the node that it runs on.
 func short(name, node string) string {
 	if node == "" {
 		return name

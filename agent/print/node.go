@@ -9,7 +9,7 @@ import (
 	"monopod/agent/status"
 )
 
-// NodeHeldWords say what a hold of the node means; none if it is "".
+// NodeHeldWords returns what a hold of the node means; none if held is "".
 func NodeHeldWords(held string) []string {
 	if held == "" {
 		return nil
@@ -17,8 +17,8 @@ func NodeHeldWords(held string) []string {
 	return []string{OneLine("node: " + held + ": no pod is started, updated or removed")}
 }
 
-// NodeWords are the problems of the node, from its conditions. That it is not ready while the
-// runtime does not answer is left out: that is said with more detail elsewhere.
+// NodeWords returns the problems of the node, from its conditions. That it is not ready while the
+// runtime does not answer is left out: that is printed with more detail elsewhere.
 func NodeWords(node *v1.Node, runtimeUp bool, now time.Time) []string {
 	words := NodeHeldWords(node.Annotations[status.AnnHeld])
 	for _, c := range node.Status.Conditions {

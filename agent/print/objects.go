@@ -10,7 +10,7 @@ import (
 	"monopod/agent/status"
 )
 
-// UsedObject is a ConfigMap or a Secret of a manifest file, and who uses it.
+// UsedObject is a ConfigMap or a Secret of a manifest file, and its users.
 type UsedObject struct {
 	Kind   string       `json:"kind"`
 	Name   string       `json:"name"` // namespace/name
@@ -47,9 +47,9 @@ func ObjectsOf(m status.Manifests, namespace, node string) []UsedObject {
 	return all
 }
 
-// Objects prints a table of objects, as json or yaml the list, as name a line for each as
-// `monopod forget` takes it; where there are none, that sentence, which goes to notes
-// unless it is a terminal.
+// Objects prints a table of objects, as json or yaml the list, as name a line for each in the form
+// of `monopod forget`; if there are none, that sentence, which goes to notes unless w is a
+// terminal.
 func Objects(w, notes io.Writer, all []UsedObject, none string, f Format) error {
 	var out bytes.Buffer
 	switch {

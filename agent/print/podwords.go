@@ -11,8 +11,8 @@ import (
 	"monopod/agent/status"
 )
 
-// PodWords say what is wrong with pods, what they wait for, and how containers ended
-// badly. One cause is one line.
+// PodWords returns the problems of pods, what they wait for, and how containers ended badly. One
+// cause is one line.
 func PodWords(pods []v1.Pod, now time.Time) []string {
 	var words []string
 	for i := range pods {
@@ -26,15 +26,15 @@ func PodWords(pods []v1.Pod, now time.Time) []string {
 
 // Word is one line about a pod.
 type Word struct {
-	Container string // that it is about, such as "container web", or several; "": it is about the pod
-	Name      string // of that container; "": it is about several, or the pod
+	Container string // the container that it is about, such as "container web", or several; "": the pod
+	Name      string // of that container; "": several, or the pod
 	Text      string
-	Lasts     string // Text without what is another as time passes: as long as this is the same, there is no news
+	Lasts     string // Text without what changes with time: while this is the same, there is no news
 	Reason    string // why that container waits, in the API's words; "": it does not
 	Ended     bool   // that container has ended badly
-	Hint      string // the command that tells more, while the agent runs; "": none does
+	Hint      string // the command that shows more, while the agent runs; "": none
 
-	cause string // that Text says, in the words of the status
+	cause string // the cause in Text, in the words of the status
 }
 
 func (w Word) String() string {
@@ -44,11 +44,11 @@ func (w Word) String() string {
 	return OneLine(JoinWords(w.Container, w.Text, w.Hint))
 }
 
-// WordsOf says what is wrong with a pod, a word for each cause.
+// WordsOf returns the problems of a pod, a word for each cause.
 func WordsOf(p *v1.Pod, now time.Time) []Word {
 	var words []Word
 	pulls := status.PullsOf(p)
-	isSaid := func(text string) bool {
+	isIncluded := func(text string) bool {
 		return slices.ContainsFunc(words, func(w Word) bool { return strings.Contains(w.Text, text) })
 	}
 	if p.Status.Message != "" {
@@ -60,7 +60,7 @@ func WordsOf(p *v1.Pod, now time.Time) []Word {
 		words = append(words, containersWords(p, pulls, now)...)
 	}
 	for _, c := range p.Status.Conditions {
-		if tells(c) && !isSaid(c.Message) {
+		if hasCause(c) && !isIncluded(c.Message) {
 			w := lasting(JoinWords(c.Reason, c.Message))
 			w.cause = c.Message
 			words = append(words, w)
@@ -71,7 +71,7 @@ func WordsOf(p *v1.Pod, now time.Time) []Word {
 	}
 	held := p.Annotations[status.AnnHeld]
 	switch {
-	case held == "" || isSaid(held):
+	case held == "" || isIncluded(held):
 	case p.Status.Reason == status.ReasonStopped && len(words) > 0:
 		words[0].add(held)
 	default:
@@ -83,11 +83,11 @@ func WordsOf(p *v1.Pod, now time.Time) []Word {
 	return words
 }
 
-// add says something more of the same.
+// add adds more text about the same.
 func (w *Word) add(text string) { w.Text, w.Lasts = w.Text+"; "+text, w.Lasts+"; "+text }
 
-// withProblem adds a line of the pod's problems. What has a cause that a word has already is said
-// with that word.
+// withProblem adds a line of the pod's problems. If a word already has its cause, the line is
+// added to that word.
 func withProblem(words []Word, line string, pulls []status.Pull, now time.Time) []Word {
 	for k := range words {
 		w := &words[k]
@@ -99,14 +99,14 @@ func withProblem(words []Word, line string, pulls []status.Pull, now time.Time) 
 	return append(words, withTry(line, pulls, now))
 }
 
-// lasting is a word that says the same at any time.
+// lasting returns a word that does not change with time.
 func lasting(text string) Word { return Word{Text: text, Lasts: text} }
 
-// waitingWord says why a container waits, of an image with for how long it has been pulled, or when
-// it is tried again.
+// waitingWord returns why a container waits, for an image with how long it has been pulled, or
+// when it is tried again.
 func waitingWord(s *v1.ContainerStatus, pulls []status.Pull, now time.Time) Word {
 	w := lasting(JoinWords(s.State.Waiting.Reason, s.State.Waiting.Message))
-	if s.State.Waiting.Reason == "NetworkNotReady" && s.State.Waiting.Message != "" { // which says that, too
+	if s.State.Waiting.Reason == "NetworkNotReady" && s.State.Waiting.Message != "" { // which includes that, too
 		w = lasting(s.State.Waiting.Message)
 	}
 	w.cause = s.State.Waiting.Message
@@ -119,8 +119,8 @@ func waitingWord(s *v1.ContainerStatus, pulls []status.Pull, now time.Time) Word
 	return w
 }
 
-// withTry is a line, with when the image is tried again that another version of the pod waits for,
-// if the line says so.
+// withTry returns a line, with the time of the next try of an image that another version of the
+// pod waits for, if the line is about that.
 func withTry(line string, pulls []status.Pull, now time.Time) Word {
 	w := lasting(line)
 	for _, pull := range pulls {
@@ -131,7 +131,7 @@ func withTry(line string, pulls []status.Pull, now time.Time) Word {
 	return w
 }
 
-// passes says of a pull what is another as time passes.
+// passes returns what changes with time in the description of a pull.
 func passes(pull status.Pull, now time.Time) string {
 	if pull.Since.IsZero() {
 		return nextTry(pull.Next, now)
@@ -143,10 +143,10 @@ func passes(pull status.Pull, now time.Time) string {
 	return fmt.Sprintf(", %s so far", so)
 }
 
-// progressEvery is how exactly it is said for how long an image has been pulled.
+// progressEvery is the precision of how long an image has been pulled.
 const progressEvery = 10 * time.Second
 
-// nextTry says when something is tried again.
+// nextTry returns when something is tried again.
 func nextTry(at, now time.Time) string {
 	left := at.Sub(now)
 	if left <= 0 {
@@ -155,7 +155,7 @@ func nextTry(at, now time.Time) string {
 	return "; next try in " + inWords(left)
 }
 
-// inWords is how long something takes yet, never too short.
+// inWords returns how long something still takes, never too short.
 func inWords(left time.Duration) string {
 	if left > 2*time.Minute {
 		return fmt.Sprintf("%d min", (left+time.Minute-1)/time.Minute)
@@ -180,19 +180,19 @@ func waitsWhole(p *v1.Pod) *v1.ContainerStatus {
 
 func containersWords(p *v1.Pod, pulls []status.Pull, now time.Time) (words []Word) {
 	for _, s := range p.Status.InitContainerStatuses {
-		if !saidOfPod(p, s) {
+		if !waitsAsPod(p, s) {
 			words = append(words, containerWords("init container "+s.Name, p, &s, pulls, now)...)
 		}
 	}
 	for _, s := range p.Status.ContainerStatuses {
-		if !saidOfPod(p, s) {
+		if !waitsAsPod(p, s) {
 			words = append(words, containerWords("container "+s.Name, p, &s, pulls, now)...)
 		}
 	}
 	return together(words)
 }
 
-// together makes one word of those of containers that wait for the same.
+// together combines the words of containers that wait for the same.
 func together(words []Word) (all []Word) {
 	for _, w := range words {
 		same := slices.IndexFunc(all, func(former Word) bool { return w.cause != "" && former.cause == w.cause && former.Text == w.Text })
@@ -205,14 +205,14 @@ func together(words []Word) (all []Word) {
 	return all
 }
 
-// saidOfPod reports whether a container waits for what the whole pod does.
-func saidOfPod(p *v1.Pod, s v1.ContainerStatus) bool {
+// waitsAsPod reports whether a container waits for the same as the whole pod.
+func waitsAsPod(p *v1.Pod, s v1.ContainerStatus) bool {
 	w := s.State.Waiting
 	return w != nil && w.Message == "" && w.Reason != "" && w.Reason == p.Status.Reason
 }
 
-// containerWords is nothing for a container that is well or on its way, or that was
-// asked to end.
+// containerWords returns nothing for a container that is well or on its way, or that was told to
+// stop.
 func containerWords(subject string, p *v1.Pod, s *v1.ContainerStatus, pulls []status.Pull, now time.Time) []Word {
 	if t := s.State.Terminated; t != nil && t.ExitCode != 0 && p.DeletionTimestamp == nil {
 		text := JoinWords(t.Reason, EndedWith(t), t.Message)
@@ -231,9 +231,9 @@ func containerWords(subject string, p *v1.Pod, s *v1.ContainerStatus, pulls []st
 	return []Word{word}
 }
 
-// tells reports whether a condition is not as it should be and says why. One that only
-// names the containers concerned has its cause elsewhere.
-func tells(c v1.PodCondition) bool {
+// hasCause reports whether a condition is bad and has its cause. One that only names the
+// containers concerned has its cause elsewhere.
+func hasCause(c v1.PodCondition) bool {
 	namesOnly := c.Reason == status.ReasonNotReady || c.Reason == status.ReasonNotInitialized
 	return c.Status != v1.ConditionTrue && c.Message != "" && !namesOnly
 }

@@ -2,10 +2,10 @@ package print
 
 import "strings"
 
-// prefixColours tell containers apart (SGR codes of ECMA-48).
+// prefixColours distinguish containers (SGR codes of ECMA-48).
 var prefixColours = []string{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
 
-// Prefixes returns what stands before the lines of each of these containers: its name, all of one
+// Prefixes returns the prefix of the lines of each of these containers: its name, all of one
 // width, and a bar.
 func Prefixes(names []string, isColoured bool) []string {
 	widest := 0

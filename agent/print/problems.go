@@ -11,7 +11,7 @@ import (
 	"monopod/agent/status"
 )
 
-// RuntimeWords says that the runtime is down, if it is.
+// RuntimeWords returns that the runtime is down, if it is.
 func RuntimeWords(r status.Runtime, now time.Time) []string {
 	if r.Up {
 		return nil
@@ -30,8 +30,8 @@ func RuntimeWords(r status.Runtime, now time.Time) []string {
 	return []string{OneLine(line)}
 }
 
-// manifestWords are the problems of the settings and the folder, then those of
-// each file, with notes each of its notes.
+// manifestWords returns the problems of the settings and the folder, then those of each file, with
+// notes each of its notes.
 func manifestWords(m status.Manifests, notes bool) []string {
 	var words []string
 	for _, p := range slices.Concat(m.Reports, m.Settings) {
@@ -51,8 +51,8 @@ func Gives(f status.File, p *v1.Pod) bool {
 	return slices.Contains(f.Pods, p.Namespace+"/"+p.Name) || slices.Contains(f.Pods, p.Namespace+"/"+ShortName(p))
 }
 
-// fileWords are the problems of a file; behind the last one that made us
-// refuse it stands what runs instead. Without notes several notes are one line.
+// fileWords returns the problems of a file; after the last one that caused a refusal follows what
+// runs instead. Without notes several notes are one line.
 func fileWords(f status.File, dir string, notes bool) []string {
 	var words []string
 	refusal, noted := -1, countNotes(f)
@@ -61,7 +61,7 @@ func fileWords(f status.File, dir string, notes bool) []string {
 	}
 	for _, p := range f.Problems {
 		if p.Waits || p.Note && noted > 0 {
-			continue // the pod says it, or the line below
+			continue // the pod reports it, or the line below
 		}
 		words = append(words, ProblemLine(p, dir))
 		if !p.Warning {
@@ -80,7 +80,7 @@ func fileWords(f status.File, dir string, notes bool) []string {
 	}
 	switch {
 	case refusal < 0 && slices.ContainsFunc(f.Problems, func(p status.Problem) bool { return p.Waits }):
-		return words // the pod says why, and so that another version runs
+		return words // the pod reports why, and so that another version runs
 	case refusal < 0:
 		return append(words, within(dir, f.Path)+": "+held)
 	}
@@ -88,7 +88,7 @@ func fileWords(f status.File, dir string, notes bool) []string {
 	return words
 }
 
-// countNotes returns how many problems of a file say what stays as it is.
+// countNotes returns how many problems of a file are about what stays as it is.
 func countNotes(f status.File) (n int) {
 	for _, p := range f.Problems {
 		if p.Note {
@@ -98,7 +98,7 @@ func countNotes(f status.File) (n int) {
 	return n
 }
 
-// ProblemLine is "file:line:column: field: message" with the file relative to dir.
+// ProblemLine returns "file:line:column: field: message" with the file relative to dir.
 func ProblemLine(p status.Problem, dir string) string {
 	if p.File != "" && p.File != dir {
 		p.File = within(dir, p.File)
@@ -124,11 +124,11 @@ func EndedWith(t *v1.ContainerStateTerminated) string {
 
 // JoinWords joins the non-empty parts by colons.
 func JoinWords(parts ...string) string {
-	var said []string
+	var texts []string
 	for _, p := range parts {
 		if p != "" {
-			said = append(said, p)
+			texts = append(texts, p)
 		}
 	}
-	return strings.Join(said, ": ")
+	return strings.Join(texts, ": ")
 }

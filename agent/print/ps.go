@@ -19,14 +19,14 @@ import (
 type Listing struct {
 	Pods      []v1.Pod
 	Manifests status.Manifests
-	Some      bool     // only some pods were asked for: nothing is said of others' manifests
-	None      string   // what is said if there are none; "": that there are none at all
-	Words     []string // what is wrong besides: of the runtime, of the node
+	Some      bool     // only some pods were requested: nothing is printed about others' manifests
+	None      string   // printed if there are none; "": that there are none at all
+	Words     []string // further problems: of the runtime, of the node
 	Files     bool     // list files instead, all of them or those that name the pods
 }
 
-// Ps prints a table of pods, and below it all that is wrong, in words, which go to
-// notes unless it is a terminal; as json or yaml a PodList, as name a line for each.
+// Ps prints a table of pods, and below it all problems, in words, which go to notes unless w is a
+// terminal; as json or yaml a PodList, as name a line for each.
 func Ps(w, notes io.Writer, l Listing, f Format) error {
 	if l.Files {
 		return l.files(w, notes, f)
@@ -49,14 +49,14 @@ func Ps(w, notes io.Writer, l Listing, f Format) error {
 		podTable(l.Pods, l.Manifests, f).Print(&out)
 	}
 	if f.Output == "name" {
-		f.Columns = 0 // for programs, wherever it goes
+		f.Columns = 0 // for programs, to any output
 	} else {
 		words = append(words, l.words(f.Now)...)
 	}
 	return f.write(w, notes, &out, words)
 }
 
-// words are all that is wrong.
+// words returns all problems.
 func (l *Listing) words(now time.Time) []string {
 	words := slices.Clone(l.Words)
 	if !l.Some {
@@ -79,7 +79,7 @@ func noPods(dir string) string {
 	return fmt.Sprintf("No pods. Put manifests (*.yaml, *.yml, *.json) into %s.", dir)
 }
 
-// podTable lays the pods out; the namespace shows where it tells something.
+// podTable lays the pods out; the namespace is shown if it tells something.
 func podTable(pods []v1.Pod, m status.Manifests, f Format) *Table {
 	wide := f.Output == "wide"
 	namespaces := f.namespaces(slices.ContainsFunc(pods, func(p v1.Pod) bool { return p.Namespace != v1.NamespaceDefault }))

@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// InPlace returns text as one write that replaces the screen without clearing it
-// first: to the top, each line on an erased one (what is erased behind a line that fills
-// the screen takes its last character), then all below. Lines
-// that do not fit on the screen are counted; one that is too long is cut by the
-// terminal, which breaks no line meanwhile (DECAWM).
+// InPlace returns text as one write that replaces the screen without clearing it first: to the
+// top, each line on an erased one (erasing behind a line that fills the screen would take its last
+// character), then everything below. Lines that do not fit on the screen are counted; one that is
+// too long is cut by the terminal, which breaks no line meanwhile (DECAWM).
 func InPlace(text []byte, rows int) []byte {
 	if all := bytes.Count(text, []byte("\n")); rows > 1 && all >= rows {
 		end := 0

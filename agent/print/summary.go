@@ -43,13 +43,13 @@ func Summarize(p *v1.Pod, now time.Time) summary {
 	}
 }
 
-// startingWord says how far the init containers are, while they are not done.
+// startingWord returns how far the init containers are, while they are not done.
 func startingWord(p *v1.Pod) (word string, starting bool) {
 	for i, c := range p.Spec.InitContainers {
 		s, ok := StatusOf(p.Status.InitContainerStatuses, c.Name)
 		if !ok {
 			if len(p.Status.InitContainerStatuses) == 0 {
-				return "", false // nothing was looked at yet
+				return "", false // no init container has a status yet
 			}
 			return fmt.Sprintf("Init:%d/%d", i, len(p.Spec.InitContainers)), true
 		}
@@ -68,7 +68,7 @@ func startingWord(p *v1.Pod) (word string, starting bool) {
 	return "", false
 }
 
-// runningWord is what the first container in trouble says, else the pod itself.
+// runningWord returns the word of the first container in trouble, else of the pod itself.
 func runningWord(p *v1.Pod) string {
 	waiting, ended, running := "", "", false
 	for _, s := range p.Status.ContainerStatuses {
@@ -97,7 +97,7 @@ func runningWord(p *v1.Pod) string {
 	}
 }
 
-// worst keeps the word that tells more: the first one that is not the usual.
+// worst returns the word that tells more: the first one that is not the usual.
 func worst(had, word string) string {
 	switch had {
 	case "", "ContainerCreating", "PodInitializing", "Completed":
@@ -106,7 +106,7 @@ func worst(had, word string) string {
 	return had
 }
 
-// EndWord says how a container ended.
+// EndWord returns how a container ended.
 func EndWord(t *v1.ContainerStateTerminated) string {
 	switch {
 	case t.Reason != "":
@@ -120,7 +120,7 @@ func EndWord(t *v1.ContainerStateTerminated) string {
 	}
 }
 
-// Waits says whether a container waits for something worth saying.
+// Waits reports whether a container waits for something worth printing.
 func Waits(s v1.ContainerStatus) bool {
 	return s.State.Waiting != nil && s.State.Waiting.Reason != "" && s.State.Waiting.Reason != "PodInitializing"
 }
@@ -162,8 +162,8 @@ func readiness(p *v1.Pod) (ready, total int) {
 	return ready, total
 }
 
-// restarts counts those of the init containers while these run, then those of
-// the regular ones and sidecars, and says when the last one was.
+// restarts returns the number of restarts of the init containers while these run, then of the
+// regular ones and sidecars, and when the last one was.
 func restarts(p *v1.Pod, starting bool, now time.Time) string {
 	statuses := p.Status.ContainerStatuses
 	if starting {
@@ -200,7 +200,7 @@ func age(p *v1.Pod, now time.Time) string {
 	return Ago(since.Time, now)
 }
 
-// colorOf is green for all well, yellow for on the way, red for trouble.
+// colorOf returns green for all well, yellow for on the way, red for trouble.
 func colorOf(word string, ready bool) string {
 	switch strings.TrimPrefix(word, "Init:") {
 	case "Completed", "Succeeded":

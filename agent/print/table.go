@@ -27,9 +27,9 @@ func (t *Table) printIndented(w *bytes.Buffer) {
 type Table struct {
 	rows    [][]cell
 	widths  []int
-	columns int // of the terminal that the last cells are wrapped for; 0: they are not
+	columns int // of the terminal that the last cells are wrapped for; 0: no wrapping
 
-	spare []spare // columns that are left out where there is no room, in this order
+	spare []spare // columns that are left out if there is no room, in this order
 }
 
 // spare is a column that may be left out.
@@ -66,19 +66,19 @@ func (t *Table) add(cells ...cell) {
 func (t *Table) Line(texts ...string) { t.add(plainCells(texts)...) }
 
 const (
-	// proseRoom is the least room for a last cell of prose beside the others; where
-	// there is less it goes below them, behind proseIndent.
+	// proseRoom is the least room for a last cell of prose beside the others; with less it is
+	// printed below them, behind proseIndent.
 	proseRoom   = 24
 	proseIndent = 4
-	// cutTo is what cells are cut to at most, but for prose, to fit into a terminal.
+	// cutTo is the width to which cells are cut at most, except for prose, to fit into a terminal.
 	cutTo = 16
 )
 
-// layout is how a table is laid out for its terminal.
+// layout is how a table fits its terminal.
 type layout struct {
 	widths  []int
 	gap     int  // between columns
-	columns int  // that the last cell is wrapped to; 0: it is not
+	columns int  // for wrapping the last cell; 0: no wrapping
 	indent  int  // of its other lines
 	below   bool // it has lines of its own
 	broken  bool // there is no room for columns: rows are broken between their cells
@@ -105,7 +105,7 @@ func (t *Table) layout() layout {
 	return l
 }
 
-// before is what the first n columns take, with the gaps behind them.
+// before returns the width of the first n columns, with the gaps behind them.
 func (l *layout) before(n int) (sum int) {
 	for _, wide := range l.widths[:n] {
 		sum += wide + l.gap
@@ -125,7 +125,7 @@ func (l *layout) shrink(n, columns int) bool {
 	return true
 }
 
-// Print prints the lines that were added.
+// Print prints the added lines.
 func (t *Table) Print(w io.Writer) {
 	if len(t.widths) == 0 {
 		return
@@ -140,8 +140,8 @@ func (t *Table) Print(w io.Writer) {
 	}
 }
 
-// narrowed returns the table without as many of its spare columns as it takes for the others to be
-// whole, and what those are called.
+// narrowed returns the table without as many of its spare columns as needed for the others to be
+// whole, and the names of the omitted ones.
 func (t *Table) narrowed() (shown *Table, left []string) {
 	shown = t
 	for k := range t.spare {
@@ -212,8 +212,8 @@ func (l *layout) line(row []cell) string {
 	return out.String()
 }
 
-// Width is how many columns of a terminal s takes: one for each character but
-// combining marks. Wide characters do not occur in Kubernetes' names.
+// Width returns how many columns of a terminal s takes: one for each character but combining
+// marks. Wide characters do not occur in Kubernetes' names.
 func Width(s string) int {
 	n := utf8.RuneCountInString(s)
 	for _, r := range s {

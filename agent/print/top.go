@@ -12,15 +12,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// TopOptions says what of a use is printed and how.
+// TopOptions is what of a usage is printed and how.
 type TopOptions struct {
 	Format
-	What       string // pods or node; "" is both
+	What       string // pods or node; "": both
 	SortBy     string // "", cpu or memory
 	Containers bool   // a line for each container instead of each pod
 }
 
-// Check returns the problem of the options, in a sentence.
+// Check returns the error of the options, in a sentence.
 func (o *TopOptions) Check() error {
 	if !slices.Contains([]string{"", "cpu", "memory"}, o.SortBy) {
 		return fmt.Errorf("--sort-by %q: choose cpu or memory", o.SortBy)
@@ -28,8 +28,8 @@ func (o *TopOptions) Check() error {
 	return nil
 }
 
-// Top prints what the node and its pods use. The shares are of what the
-// node gives to pods, where that is known.
+// Top prints what the node and its pods use. The shares are of what the node gives to pods, if
+// that is known.
 func Top(out *bytes.Buffer, notes io.Writer, sum *statsapi.Summary, node *v1.Node, o TopOptions) {
 	if o.What != "pods" {
 		topNode(&sum.Node, node, o).Print(out)
@@ -48,8 +48,7 @@ func Top(out *bytes.Buffer, notes io.Writer, sum *statsapi.Summary, node *v1.Nod
 	}
 }
 
-// topNode is a line of what the machine uses, with what that is of what pods may
-// have.
+// topNode is a line of what the machine uses, with its share of what pods may have.
 func topNode(n *statsapi.NodeStats, node *v1.Node, o TopOptions) *Table {
 	t := &Table{columns: o.Columns}
 	head := []string{"NODE", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"}

@@ -7,7 +7,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// The numbers of top; an unknown one is "", which prints as a dash.
+// Numbers of top; an unknown one is "", which prints as a dash.
 
 func zero(n *uint64) uint64 {
 	if n == nil {
@@ -30,7 +30,7 @@ func workingSet(m *statsapi.MemoryStats) *uint64 {
 	return m.WorkingSetBytes
 }
 
-// cores is use of the processors as kubectl top has it: thousandths, such as 250m.
+// cores returns the use of the processors as kubectl top does: thousandths, such as 250m.
 func cores(c *statsapi.CPUStats) string {
 	n := nano(c)
 	if n == nil {
@@ -39,7 +39,7 @@ func cores(c *statsapi.CPUStats) string {
 	return strconv.FormatUint((*n+999_999)/1_000_000, 10) + "m"
 }
 
-// mebibytes is use of memory as kubectl top has it, such as 12Mi.
+// mebibytes returns the use of memory as kubectl top does, such as 12Mi.
 func mebibytes(m *statsapi.MemoryStats) string {
 	n := workingSet(m)
 	if n == nil {
@@ -48,7 +48,7 @@ func mebibytes(m *statsapi.MemoryStats) string {
 	return strconv.FormatUint(*n>>20, 10) + "Mi"
 }
 
-// share is what n is of all, such as 12%.
+// share returns the share of n in all, such as 12%.
 func share(n *uint64, all int64) string {
 	if n == nil || all <= 0 {
 		return ""
@@ -56,7 +56,7 @@ func share(n *uint64, all int64) string {
 	return strconv.FormatUint(*n*100/uint64(all), 10) + "%"
 }
 
-// used is what something takes of a disk.
+// used returns what something uses of a disk.
 func used(f *statsapi.FsStats) string {
 	if f == nil || f.UsedBytes == nil {
 		return ""
@@ -64,7 +64,7 @@ func used(f *statsapi.FsStats) string {
 	return size(*f.UsedBytes)
 }
 
-// full is how full a file system is, such as 12%.
+// full returns how full a file system is, such as 12%.
 func full(f *statsapi.FsStats) string {
 	if f == nil || f.CapacityBytes == nil {
 		return ""
@@ -72,7 +72,7 @@ func full(f *statsapi.FsStats) string {
 	return share(f.UsedBytes, int64(*f.CapacityBytes))
 }
 
-// traffic is what went over a pod's main interface, in and out.
+// traffic returns the traffic of a pod's main interface, in and out.
 func traffic(n *statsapi.NetworkStats) []string {
 	if n == nil || n.RxBytes == nil || n.TxBytes == nil {
 		return []string{"", ""}
@@ -87,7 +87,7 @@ func processes(p *statsapi.ProcessStats) string {
 	return strconv.FormatUint(*p.ProcessCount, 10)
 }
 
-// tasks is how many processes and threads there are on the machine.
+// tasks returns the number of processes and threads on the machine.
 func tasks(r *statsapi.RlimitStats) string {
 	if r == nil || r.NumOfRunningProcesses == nil {
 		return ""
@@ -95,7 +95,7 @@ func tasks(r *statsapi.RlimitStats) string {
 	return strconv.FormatInt(*r.NumOfRunningProcesses, 10)
 }
 
-// logsOf is what the logs of all of a pod's containers take.
+// logsOf returns the size of the logs of all of a pod's containers.
 func logsOf(p *statsapi.PodStats) string {
 	var sum *uint64
 	for i := range p.Containers {

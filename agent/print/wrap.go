@@ -2,9 +2,9 @@ package print
 
 import "strings"
 
-// wrapped breaks text between words so that its lines fit into so many columns, all
-// but the first behind an indent. A word that fits into no line stays where it is and
-// whole, for it may be copied; 0 columns: nothing is broken.
+// wrapped breaks text between words so that its lines fit into so many columns, all but the first
+// behind an indent. A word that fits into no line stays where it is and whole, for it may be
+// copied; 0 columns: nothing is broken.
 func wrapped(text string, columns, indent int) string { return wrappedBehind(0, text, columns, indent) }
 
 // Wrap breaks each line of text between words for a terminal of so many columns.
@@ -17,8 +17,8 @@ func Wrap(text string, columns int) string {
 	return strings.Join(lines, "\n")
 }
 
-// wrappedBehind is wrapped of a text whose first line has something before it that
-// takes at columns.
+// wrappedBehind is wrapped for a text whose first line starts behind something that takes at
+// columns.
 func wrappedBehind(at int, text string, columns, indent int) string {
 	if columns <= 0 || at+Width(text) <= columns {
 		return text

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// CommandError is what went wrong with a command by its own doing: a failure, where
-// other errors say nothing about the container.
+// CommandError is an error that the command itself caused: a failure, while other errors mean
+// nothing about the container.
 type CommandError struct{ Words string }
 
 func (e *CommandError) Error() string { return e.Words }

@@ -14,16 +14,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What a server can make this process hold, in bytes: an answer has one number, and a message is in a
-// header. A connection can have 64 KiB on the way, HTTP/2's own measure, and no more as it goes on.
+// Limits of what a server can make this process hold, in bytes: an answer has one number, and a
+// message is in a header. A connection can have 64 KiB in transit, HTTP/2's own limit, and no more
+// later.
 const (
 	grpcAnswerLimit = 4 << 10
 	grpcHeaderLimit = 16 << 10
 	grpcWindow      = 64<<10 - 1
 )
 
-// grpc succeeds when the health service says that the service serves. timeout
-// is for connecting and asking together.
+// grpc succeeds when the health service reports that the service serves. timeout covers connecting
+// and the request together.
 func (p *Prober) grpc(ctx context.Context, address, service string, timeout time.Duration) Outcome {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -49,7 +50,7 @@ func (p *Prober) grpc(ctx context.Context, address, service string, timeout time
 	return Outcome{Success, "service healthy"}
 }
 
-// grpcTrouble says in the kubelet's words what went wrong.
+// grpcTrouble returns the error in the kubelet's words.
 func grpcTrouble(conn *grpc.ClientConn, address string, timeout time.Duration, err error) string {
 	s := status.Convert(err)
 	switch {

@@ -54,7 +54,7 @@ func sameHost(r *http.Request, via []*http.Request) error {
 // request returns the probe's request; its path may hold a query.
 func request(ctx context.Context, get *v1.HTTPGetAction, host string, port int) (*http.Request, error) {
 	to, err := url.Parse(get.Path)
-	if err != nil { // as a path it will do
+	if err != nil { // it is used as a path
 		to = &url.URL{Path: get.Path}
 	}
 	to.Scheme, to.Host = "http", join(host, port)

@@ -16,11 +16,11 @@ import (
 // tries is how often in a row a probe that cannot be carried out is tried.
 const tries = 3
 
-// soonFirst is when a container that is not ready at first is asked again.
+// soonFirst is the first wait before a container that is not ready at first is probed again.
 const soonFirst = time.Second
 
-// loop carries out one probe of one container in time. Its goroutine owns all
-// but due's first value.
+// loop runs one probe of one container on schedule. Its goroutine owns everything but due's first
+// value.
 type loop struct {
 	set    *Set
 	of     *followed
@@ -33,12 +33,12 @@ type loop struct {
 	soon time.Duration // how long to wait at most before the next one; 0: until due
 
 	good  bool // the last outcome
-	row   int  // so many times in a row
+	row   int  // how often in a row
 	state string
 }
 
-// newLoop returns a loop. spread: the first probe is made at some time within
-// a period, so that an agent that finds many containers does not probe all at once.
+// newLoop returns a loop. spread: the first probe is made at some time within a period, so that an
+// agent that finds many containers does not probe all at once.
 func newLoop(s *Set, c *followed, kind Kind, pr *v1.Probe, spread bool) *loop {
 	l := &loop{set: s, of: c, kind: kind, probe: pr, period: time.Duration(max(pr.PeriodSeconds, 1)) * time.Second,
 		log: s.log.With("container", c.Container.Name, "probe", string(kind))}
@@ -64,7 +64,7 @@ func (l *loop) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		over := false
-		if err := panics.Contain(func() { over = l.ask(ctx) }); err != nil {
+		if err := panics.Contain(func() { over = l.probeOnce(ctx) }); err != nil {
 			l.fault(err)
 		}
 		if over {
@@ -74,10 +74,9 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// next returns when to probe again. As with a ticker, a probe that took longer
-// than the period is followed by the next at once, and those missed are dropped.
-// A container that was never ready is probed more often at first, so that its pod
-// becomes ready soon.
+// next returns when to probe again. As with a ticker, a probe that took longer than the period is
+// followed by the next at once, and missed ones are dropped. A container that was never ready is
+// probed more often at first, so that its pod becomes ready soon.
 func (l *loop) next(now time.Time) time.Time {
 	if !now.Before(l.due) {
 		l.due = l.due.Add(l.period)
@@ -93,8 +92,8 @@ func (l *loop) next(now time.Time) time.Time {
 	return l.due
 }
 
-// ask probes once and reports whether that was the last time.
-func (l *loop) ask(ctx context.Context) (over bool) {
+// probeOnce probes once, records the result and reports whether that was the last time.
+func (l *loop) probeOnce(ctx context.Context) (over bool) {
 	var o Outcome
 	var err error
 	start := time.Now()
@@ -109,24 +108,24 @@ func (l *loop) ask(ctx context.Context) (over bool) {
 	}
 	l.set.observe(l, found(o, err), time.Since(start))
 	if err != nil {
-		said := message.Of("%s probe errored and resulted in unknown state: %s", message.Name(l.kind.Title()), message.Private(err.Error()))
-		text := clip.Head(said.String(), textLimit)
-		l.say("errored", text)
-		l.event("Unhealthy", said)
+		failure := message.Of("%s probe errored and resulted in unknown state: %s", message.Name(l.kind.Title()), message.Private(err.Error()))
+		text := clip.Head(failure.String(), textLimit)
+		l.logChange("errored", text)
+		l.event("Unhealthy", failure)
 		return l.set.note(l, false, false, text)
 	}
 	good, text := o.Result != Failure, ""
 	switch o.Result {
 	case Failure:
-		said := message.Of("%s probe failed: %s", message.Name(l.kind.Title()), message.Private(o.Output))
-		text = clip.Head(said.String(), textLimit)
-		l.say("fails", text)
-		l.event("Unhealthy", said)
+		failure := message.Of("%s probe failed: %s", message.Name(l.kind.Title()), message.Private(o.Output))
+		text = clip.Head(failure.String(), textLimit)
+		l.logChange("fails", text)
+		l.event("Unhealthy", failure)
 	case Warning:
-		l.say("succeeds with a warning", clip.Head(o.Output, textLimit))
+		l.logChange("succeeds with a warning", clip.Head(o.Output, textLimit))
 		l.event("ProbeWarning", message.Of("%s probe warning: %s", message.Name(l.kind.Title()), message.Private(o.Output)))
 	default:
-		l.say("succeeds", "")
+		l.logChange("succeeds", "")
 	}
 	if good != l.good {
 		l.good, l.row = good, 0
@@ -138,7 +137,7 @@ func (l *loop) ask(ctx context.Context) (over bool) {
 	return l.set.note(l, good, l.row >= l.threshold(good), text)
 }
 
-// once probes once. A panic is a probe that could not be carried out.
+// once runs the probe once. A panic is a probe that could not be carried out.
 func (l *loop) once(ctx context.Context) (o Outcome, err error) {
 	if fault := panics.Contain(func() { o, err = l.set.prober.probe(ctx, l.probe, &l.of.Target, l.set.exec) }); fault != nil {
 		l.fault(fault)
@@ -147,7 +146,7 @@ func (l *loop) once(ctx context.Context) (o Outcome, err error) {
 	return o, err
 }
 
-// fault tells of a panic.
+// fault reports a panic.
 func (l *loop) fault(err error) {
 	if l.set.Fault != nil {
 		l.set.Fault(&l.of.Target, err)
@@ -171,22 +170,22 @@ func (l *loop) threshold(good bool) int {
 	return int(max(l.probe.FailureThreshold, 1))
 }
 
-// event tells of a probe that did not simply succeed.
-func (l *loop) event(reason string, said message.Text) {
+// event records an event of a probe that did not simply succeed.
+func (l *loop) event(reason string, text message.Text) {
 	if l.set.Event != nil {
-		l.set.Event(&l.of.Target, reason, said)
+		l.set.Event(&l.of.Target, reason, text)
 	}
 }
 
-// say logs each change. That the first probe succeeds is none.
-func (l *loop) say(state, text string) {
+// logChange logs each change of state. A first success is not one.
+func (l *loop) logChange(state, text string) {
 	was := l.state
 	l.state = state
 	switch {
 	case state == was || was == "" && state == "succeeds":
 	case state == "succeeds":
 		l.log.Info("probe " + state)
-	case was == "" && l.kind != Liveness && state == "fails": // it is only coming up
+	case was == "" && l.kind != Liveness && state == "fails": // it is only starting
 		l.log.Info("probe "+state, "reason", text)
 	default:
 		l.log.Warn("probe "+state, "reason", text)

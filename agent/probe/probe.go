@@ -1,7 +1,7 @@
-// Package probe asks containers how they are, as their manifests say: by a
-// command in the container, by HTTP, by a TCP connection or by gRPC. All is done
-// by this process; the image needs no tool. A Prober carries out one probe, a Set
-// carries out those of one pod's containers in time and keeps what they found.
+// Package probe checks containers as their manifests define it: by a command in the container, by
+// HTTP, by a TCP connection or by gRPC. This process does everything; the image needs no tool. A
+// Prober runs one probe, a Set runs those of one pod's containers on schedule and keeps their
+// results.
 package probe
 
 import (
@@ -50,17 +50,17 @@ func Any(c *v1.Container) bool {
 	return c.StartupProbe != nil || c.LivenessProbe != nil || c.ReadinessProbe != nil
 }
 
-// Result is what a probe found.
+// Result is the result of a probe.
 type Result int
 
 const (
 	Failure Result = iota
 	Success
-	Warning // success, with something that a person should know
+	Warning // success, with something that people should know
 )
 
-// Outcome is a result and what the probed side had to say, in the kubelet's
-// words where it has some, at most 10 KiB.
+// Outcome is a result and the message of the probed side, in the kubelet's words if it has some,
+// at most 10 KiB.
 type Outcome struct {
 	Result Result
 	Output string
@@ -81,14 +81,13 @@ const outputLimit = 10 << 10
 // headerLimit is how long the header of an answer may be, in bytes.
 const headerLimit = 64 << 10
 
-// Exec runs a command in a container and returns its exit code and what it
-// wrote. An error for which errors.Is says context.DeadlineExceeded means that
-// the command took longer than timeout, which is whole seconds; one that is a
-// CommandError that the command is to blame.
+// Exec runs a command in a container and returns its exit code and its output. An error that is a
+// context.DeadlineExceeded means that the command took longer than timeout, which is whole
+// seconds; one that is a CommandError that the command caused it.
 type Exec func(ctx context.Context, t *Target, command []string, timeout time.Duration) (output string, code int32, err error)
 
-// probe carries out one probe. An error means that it could not be carried
-// out, which says nothing about the container.
+// probe carries out one probe. An error means that it could not be carried out, which means
+// nothing about the container.
 func (p *Prober) probe(ctx context.Context, pr *v1.Probe, t *Target, exec Exec) (Outcome, error) {
 	o, err := p.ask(ctx, pr, t, exec)
 	o.Output = clip.Head(o.Output, outputLimit)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userAgent is what servers see, and may tell probes from users by: the
-// kubelet's, of the version that monopod is like.
+// userAgent is what servers see, and may distinguish probes from users by: the kubelet's, of the
+// version that monopod is like.
 const userAgent = "kube-probe/1.36"
 
 // Prober carries out probes. Its zero value is ready for use, by any goroutine.
@@ -58,8 +58,8 @@ func (p *Prober) tcp(ctx context.Context, address string, timeout time.Duration)
 	return Outcome{Success, ""}
 }
 
-// roundTripper returns what all HTTP probes share: a connection for each
-// request, no proxy, certificates unchecked.
+// roundTripper returns the transport of all HTTP probes: a connection for each request, no proxy,
+// certificates unchecked.
 func (p *Prober) roundTripper() *http.Transport {
 	p.once.Do(func() {
 		p.transport = &http.Transport{

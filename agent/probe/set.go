@@ -20,11 +20,11 @@ type Target struct {
 	Host      string    // the pod's address; "": the machine itself
 	Container *v1.Container
 	About     v1.ObjectReference // the container, in events
-	// Adopted: it was started before this agent, which knows of it what the last
-	// agent reported.
+	// Adopted: it was started before this agent, which knows of it only what the last agent
+	// reported.
 	Adopted        bool
-	Started, Ready bool // what was reported
-	// Leaving: its pod is being removed. Only its readiness matters still.
+	Started, Ready bool // as reported
+	// Leaving: its pod is being removed. Only its readiness still matters.
 	Leaving bool
 }
 
@@ -32,30 +32,29 @@ type Target struct {
 type Results struct {
 	Started bool   // its startup probe has succeeded, or it has none
 	Ready   bool   // it is started and its readiness probe succeeds, or it has none
-	Failed  Kind   // Startup or Liveness once that has failed for good; else ""
-	Why     string // what the failed probe said: "Liveness probe failed: ..."
-	Text    string // why it is not started or not ready, in the same way; "" if it is
+	Failed  Kind   // Startup or Liveness once that has failed often enough; else ""
+	Why     string // the message of the failed probe: "Liveness probe failed: ..."
+	Text    string // why it is not started or not ready, in the same form; "" if it is
 
-	Failing [3]string // what each probe said last, while it fails: startup, liveness, readiness
+	Failing [3]string // the last message of each probe, while it fails: startup, liveness, readiness
 }
 
 // textLimit is how much of an answer is kept for the status, in bytes.
 const textLimit = 1 << 10
 
-// tellEvery is how often a text that differs from the one told before is worth
-// a call of Changed: some differ each time.
-const tellEvery = 10 * time.Second
+// reportEvery is how often a text that differs from the reported one is worth a call of Changed:
+// some differ each time.
+const reportEvery = 10 * time.Second
 
 // Set carries out the probes of one pod's containers. Follow, Results and Close
 // are for one goroutine.
 type Set struct {
-	// Event is called, from any goroutine, for each probe that does not simply
-	// succeed, in the kubelet's words; it may be nil. It must be set before
-	// Follow.
-	Event func(t *Target, reason string, said message.Text)
+	// Event is called, from any goroutine, for each probe that does not simply succeed, in the
+	// kubelet's words; it may be nil. It must be set before Follow.
+	Event func(t *Target, reason string, text message.Text)
 
-	// Fault is called, from any goroutine, for a panic in the work on a
-	// container's probe, which goes on with the next period; it may be nil.
+	// Fault is called, from any goroutine, for a panic in the work on a container's probe, which
+	// continues with the next period; it may be nil.
 	Fault func(t *Target, err error)
 
 	prober  *Prober
@@ -72,14 +71,13 @@ type Set struct {
 	followed map[string]*followed
 }
 
-// followed is one attempt of a container; results, told and round are guarded
-// by the Set's mu.
+// followed is one attempt of a container; results, reported and round are guarded by the Set's mu.
 type followed struct {
 	Target
-	results Results
-	told    telling   // what was reported last
-	toldAt  time.Time // and when
-	round   uint64    // the last in which it was a target
+	results    Results
+	reported   texts     // the last reported texts
+	reportedAt time.Time // and when
+	round      uint64    // the last in which it was a target
 
 	ctx   context.Context // of all its probes
 	stop  context.CancelFunc
@@ -87,8 +85,8 @@ type followed struct {
 	spare context.CancelFunc
 }
 
-// telling is what results say in words.
-type telling struct {
+// texts are the texts of results.
+type texts struct {
 	text    string
 	failing [3]string
 }
@@ -101,9 +99,9 @@ func NewSet(p *Prober, exec Exec, changed func(), log *slog.Logger) *Set {
 	return s
 }
 
-// Follow makes the Set probe these containers and no others. The results of one
-// are kept as long as it is among them, also when it gets other probes; another
-// change of a target than that and Leaving is ignored.
+// Follow makes the Set probe these containers and no others. The results of one are kept as long
+// as it is among them, also when it gets other probes; any other change of a target, except of
+// Leaving, is ignored.
 func (s *Set) Follow(targets []Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,17 +186,17 @@ func (s *Set) Close() {
 	s.loops.Wait()
 }
 
-// note takes in what a loop found. counts: it was found as often in a row as
-// it takes. It reports whether the loop is over.
+// note records the result of a loop. counts: it occurred as often in a row as the threshold. It
+// reports whether the loop is over.
 func (s *Set) note(l *loop, good, counts bool, text string) (over bool) {
-	over, tell := s.takeIn(l, good, counts, text)
-	if tell {
+	over, report := s.record(l, good, counts, text)
+	if report {
 		s.changed()
 	}
 	return over
 }
 
-func (s *Set) takeIn(l *loop, good, counts bool, text string) (over, tell bool) {
+func (s *Set) record(l *loop, good, counts bool, text string) (over, report bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := l.of
@@ -255,19 +253,19 @@ func (c *followed) take(kind Kind, good, counts bool, text string) (over bool) {
 // news reports whether the results changed in a way that must be reported.
 func (c *followed) news(was Results) bool {
 	now := c.results
-	told := telling{now.Text, now.Failing}
+	current := texts{now.Text, now.Failing}
 	was.Text, now.Text, was.Failing, now.Failing = "", "", [3]string{}, [3]string{}
-	if now == was && !isNews(c.told.failing, told.failing) && (told == c.told || time.Since(c.toldAt) < tellEvery) {
+	if now == was && !isNews(c.reported.failing, current.failing) && (current == c.reported || time.Since(c.reportedAt) < reportEvery) {
 		return false
 	}
-	c.told, c.toldAt = told, time.Now()
+	c.reported, c.reportedAt = current, time.Now()
 	return true
 }
 
-// isNews reports whether a probe fails that was not told to.
-func isNews(told, failing [3]string) bool {
+// isNews reports whether a probe fails whose failure was not reported.
+func isNews(reported, failing [3]string) bool {
 	for k := range failing {
-		if failing[k] != "" && told[k] == "" {
+		if failing[k] != "" && reported[k] == "" {
 			return true
 		}
 	}

@@ -31,11 +31,11 @@ type Reread struct {
 	Ask  <-chan os.Signal // requests to read it; a change of the file is one, too
 }
 
-// liveSettings are the settings that take effect at once, each with the parts that
-// must be told. The other parts read a setting each time they need it.
+// liveSettings are the settings that take effect at once, each with the parts that must be
+// notified. The other parts read a setting each time they need it.
 var liveSettings = []struct {
 	settings []string
-	tell     func(r *Reloader, c config.Config)
+	notify   func(r *Reloader, c config.Config)
 }{
 	{[]string{"logLevel"}, func(r *Reloader, c config.Config) { r.Level.Set(c.Level()) }},
 	{[]string{"containerLogMaxSize", "containerLogMaxFiles", "containerLogMonitorInterval", "containerLogMaxWorkers"},
@@ -67,22 +67,22 @@ type Reloader struct {
 	Pods    func()               // wakes all workers
 	Node    func()               // reports the node again
 	Hosts   func()               // writes the pods' hosts files again
-	Telling func() (done func()) // tells the service manager that settings are read
+	Telling func() (done func()) // notifies the service manager that settings are read
 
 	data  []byte // content of the file at the last read
 	calls patient.Calls[reading]
 }
 
-// patience is how long the settings file is waited for; its file system may never answer.
+// patience is how long a read of the settings file may take; its file system may never answer.
 const patience = 10 * time.Second
 
-// reading is what one look at the settings came to.
+// reading is the result of one read of the settings.
 type reading struct {
 	data     []byte // of the file
 	next     config.Config
 	warnings []decode.Problem
 	err      error // why they cannot be used
-	isOver   bool  // the agent ends, and nobody waited for the answer
+	isOver   bool  // the agent ends, and nothing waited for the answer
 }
 
 // look reads the settings. It may hang, and uses nothing that changes.
@@ -97,8 +97,8 @@ func (r *Reloader) look() (got reading) {
 	return got
 }
 
-// ask reads the settings until stop is closed. A late answer to a former question is none: the
-// file may be another one since.
+// ask reads the settings until stop is closed. It ignores a late answer to a former request: the
+// file may have changed since.
 func (r *Reloader) ask(stop <-chan struct{}) reading {
 	r.calls.Most = 1
 	r.calls.Keep(nil)
@@ -146,7 +146,7 @@ func (r *Reloader) take(next config.Config, first bool) {
 	r.Live.Store(&now)
 	for _, t := range liveSettings {
 		if slices.ContainsFunc(t.settings, func(name string) bool { return slices.Contains(counts, name) }) {
-			t.tell(r, now)
+			t.notify(r, now)
 		}
 	}
 	if len(counts) > 0 {
@@ -198,7 +198,7 @@ func (r *Reloader) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.From.Ask:
-			r.asked(ctx.Done())
+			r.onRequest(ctx.Done())
 		case <-late:
 			r.apply(r.ask(ctx.Done()), false)
 		case <-w.Changed():
@@ -209,7 +209,7 @@ func (r *Reloader) Run(ctx context.Context) {
 	}
 }
 
-func (r *Reloader) asked(stop <-chan struct{}) {
+func (r *Reloader) onRequest(stop <-chan struct{}) {
 	defer r.Telling()()
 	if r.From.File == "" {
 		r.Log.Info("no --config file to read again")

@@ -126,7 +126,7 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r := newReloaded(t, row.before)
 			r.write(t, row.after)
-			r.asked(nil)
+			r.onRequest(nil)
 			if r.reloads != 101 {
 				t.Errorf("the service manager was told %d", r.reloads)
 			}
@@ -148,7 +148,7 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 			}
 			r.called = nil
 			r.write(t, row.before) // what waited for a restart does not any more
-			r.asked(nil)
+			r.onRequest(nil)
 			if shown := r.Store.Manifests().Settings; len(shown) > 0 {
 				t.Errorf("as before, shown: %v", shown)
 			}
@@ -163,7 +163,7 @@ func TestTheLevelOfTheLogFollows(t *testing.T) {
 	r := newReloaded(t, "")
 	for text, want := range map[string]slog.Level{"logLevel: debug": slog.LevelDebug, "logLevel: error": slog.LevelError} {
 		r.write(t, text)
-		r.asked(nil)
+		r.onRequest(nil)
 		if r.Level.Level() != want {
 			t.Errorf("%s: %s", text, r.Level.Level())
 		}
@@ -180,7 +180,7 @@ func TestABadFileKeepsTheSettings(t *testing.T) {
 	}
 	for _, row := range rows {
 		r.write(t, row.text)
-		r.asked(nil)
+		r.onRequest(nil)
 		var got []string
 		for _, p := range r.Store.Manifests().Settings {
 			got = append(got, strings.ReplaceAll(p.Error(), r.From.File, "F"))
@@ -190,7 +190,7 @@ func TestABadFileKeepsTheSettings(t *testing.T) {
 		}
 	}
 	os.Remove(r.From.File)
-	r.asked(nil)
+	r.onRequest(nil)
 	if shown := r.Store.Manifests().Settings; len(shown) != 1 || !strings.Contains(shown[0].Message, "no such file") {
 		t.Errorf("without a file: %v", shown)
 	}
@@ -198,7 +198,7 @@ func TestABadFileKeepsTheSettings(t *testing.T) {
 		t.Errorf("%d errors, told %s, pods %d", n, r.called, r.Live.Load().MaxPods)
 	}
 	r.write(t, "maxPods: 4\n")
-	r.asked(nil)
+	r.onRequest(nil)
 	if r.Live.Load().MaxPods != 4 || len(r.Store.Manifests().Settings) > 0 {
 		t.Errorf("a good one: %d, shown %v", r.Live.Load().MaxPods, r.Store.Manifests().Settings)
 	}
@@ -211,7 +211,7 @@ func TestAFileThatOthersCanOpenKeepsTheSettings(t *testing.T) {
 	if err := os.Chmod(r.From.File, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	r.asked(nil)
+	r.onRequest(nil)
 	shown := r.Store.Manifests().Settings
 	if len(shown) != 1 || !strings.HasSuffix(shown[0].Message, "(mode 0640): chmod 600 "+r.From.File) || len(r.called) > 0 || r.Live.Load().MaxPods != 9 {
 		t.Errorf("shown %v, told %s, pods %d", shown, r.called, r.Live.Load().MaxPods)
@@ -226,14 +226,14 @@ func TestWhatDoesNotExistIsShown(t *testing.T) {
 	}
 	r.write(t, "maxPods: 3\ncpuManagerPolicy: static\n")
 	for range 2 {
-		r.asked(nil)
+		r.onRequest(nil)
 		shown := r.Store.Manifests().Settings
 		if len(shown) != 1 || shown[0].Warning || shown[0].Field != "cpuManagerPolicy" || shown[0].Line != 2 || r.Live.Load().MaxPods != 3 {
 			t.Errorf("shown %v, pods %d", shown, r.Live.Load().MaxPods)
 		}
 	}
 	r.write(t, "maxPods: 3\n")
-	r.asked(nil)
+	r.onRequest(nil)
 	if len(r.Store.Manifests().Settings) > 0 {
 		t.Errorf("still shown: %v", r.Store.Manifests().Settings)
 	}
@@ -252,7 +252,7 @@ func TestSettingsAreShownBesideTheManifests(t *testing.T) {
 func TestWithoutAFileThereIsNothingToRead(t *testing.T) {
 	r := newReloaded(t, "")
 	r.From.File, r.From.Read = "", func() (config.Config, []decode.Problem, error) { return config.Config{}, nil, errors.New("read") }
-	r.asked(nil)
+	r.onRequest(nil)
 	if !strings.Contains(r.text.String(), "no --config file to read again") || len(r.Store.Manifests().Settings) > 0 {
 		t.Errorf("log %s", r.text.String())
 	}
@@ -268,7 +268,7 @@ func TestSettingsThatHangAreReadOnceTheyAnswer(t *testing.T) {
 			<-hung
 			return read()
 		}
-		r.asked(nil)
+		r.onRequest(nil)
 		want := "read settings " + r.From.File + ": its file system gives no answer; it is read as soon as there is one"
 		if all := r.Store.Manifests().Settings; len(all) != 1 || all[0].Message != want || r.Live.Load().MaxPods != 3 || r.reloads != 101 {
 			t.Errorf("%+v, %d pods, told %d", all, r.Live.Load().MaxPods, r.reloads)
@@ -276,7 +276,7 @@ func TestSettingsThatHangAreReadOnceTheyAnswer(t *testing.T) {
 		r.write(t, "maxPods: 4\n")
 		close(hung)
 		synctest.Wait()
-		r.asked(nil)
+		r.onRequest(nil)
 		if all := r.Store.Manifests().Settings; len(all) != 0 || r.Live.Load().MaxPods != 4 {
 			t.Errorf("%+v, %d pods", all, r.Live.Load().MaxPods)
 		}

@@ -15,33 +15,33 @@ import (
 	"monopod/agent/disk"
 )
 
-// Access says which clients may use the TCP address. Without ClientCA and Tokens
-// these are all on this machine. The files are read again when they change.
+// Access is which clients may use the TCP address. Without ClientCA and Tokens these are all on
+// this machine. The files are read again when they change.
 type Access struct {
 	Cert, Key    string // PEM files; with them TCP speaks TLS only
 	CipherSuites []uint16
 	MinVersion   uint16
-	ClientCA     string // PEM file of those whose client certificates are good; needs Cert
+	ClientCA     string // PEM file of the CAs of valid client certificates; needs Cert
 	Tokens       string // file of bearer tokens, one a line, that only its owner can open
 
-	Name func(setting string) string // what errors call a setting; nil: by its field
+	Name func(setting string) string // the name of a setting in errors; nil: that of its field
 }
 
 // guard admits clients on TCP.
 type guard struct {
 	tls    *tls.Config
 	certs  *reloaded[*tls.Certificate] // nil: no TLS
-	cas    *reloaded[*x509.CertPool]   // nil: client certificates are not asked for
+	cas    *reloaded[*x509.CertPool]   // nil: client certificates are not requested
 	tokens *reloaded[[][sha256.Size]byte]
 }
 
-// SettingsError is about settings that do not go together, or files that they name, in one
+// SettingsError is about settings that do not fit together, or files that they name, in one
 // sentence.
 type SettingsError struct{ Text string }
 
 func (e *SettingsError) Error() string { return e.Text }
 
-// name returns what the person who gave a setting calls it.
+// name returns the name of a setting for the person who gave it.
 func (a *Access) name(setting string) string {
 	if a.Name == nil {
 		return setting
@@ -80,8 +80,8 @@ func newGuard(a Access, log *slog.Logger) (*guard, error) {
 	return g, nil
 }
 
-// asks reports whether clients must authenticate.
-func (g *guard) asks() bool { return g.cas != nil || g.tokens != nil }
+// authenticates reports whether clients must authenticate.
+func (g *guard) authenticates() bool { return g.cas != nil || g.tokens != nil }
 
 // wrap returns l with TLS, if it is configured.
 func (g *guard) wrap(l net.Listener) net.Listener {
@@ -91,9 +91,9 @@ func (g *guard) wrap(l net.Listener) net.Listener {
 	return tls.NewListener(l, g.tls)
 }
 
-// config returns the settings of a handshake: the files as they are now. Whether
-// the client's certificate is valid is checked per request, as a kubelet does: a
-// token may do instead, and a certificate may expire.
+// config returns the settings of a handshake: the files as they are now. The client's certificate
+// is verified per request, as a kubelet does: a token is enough, too, and a certificate may
+// expire.
 func (g *guard) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	c := g.tls.Clone()
 	c.Certificates = []tls.Certificate{*g.certs.now()}
@@ -103,13 +103,13 @@ func (g *guard) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	return c, nil
 }
 
-// admits reports whether r may ask, and answers it if not.
+// admits reports whether the client of r has access, and answers r if not.
 func (g *guard) admits(w http.ResponseWriter, r *http.Request, listen string) bool {
 	switch {
-	case !g.asks() && !ofThisMachine(r.Host, listen):
+	case !g.authenticates() && !ofThisMachine(r.Host, listen):
 		http.Error(w, "ask for 127.0.0.1 or localhost", http.StatusMisdirectedRequest)
 		return false
-	case !g.asks(), g.certified(r), g.knows(r):
+	case !g.authenticates(), g.certified(r), g.knows(r):
 		return true
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
@@ -118,8 +118,8 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request, listen string) bo
 	return false
 }
 
-// ofThisMachine reports whether a Host header names this machine. A page in a
-// browser here could ask under a name of its own that leads here.
+// ofThisMachine reports whether a Host header names this machine. A page in a browser here could
+// send requests under a name of its own that leads here.
 func ofThisMachine(host, listen string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -131,7 +131,7 @@ func ofThisMachine(host, listen string) bool {
 	return err == nil || host == "" || strings.EqualFold(host, "localhost")
 }
 
-// certified reports whether the client has a certificate that is good for one.
+// certified reports whether the client has a valid client certificate.
 func (g *guard) certified(r *http.Request) bool {
 	if g.cas == nil || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return false
@@ -144,16 +144,16 @@ func (g *guard) certified(r *http.Request) bool {
 	return err == nil
 }
 
-// knows reports whether the client says one of the tokens. How long that takes
-// tells nothing of them.
+// knows reports whether the request has one of the tokens. The time that this takes reveals
+// nothing about them.
 func (g *guard) knows(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if g.tokens == nil || !strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
-	said, same := sha256.Sum256([]byte(strings.TrimSpace(token))), 0
+	sent, same := sha256.Sum256([]byte(strings.TrimSpace(token))), 0
 	for _, one := range g.tokens.now() {
-		same |= subtle.ConstantTimeCompare(said[:], one[:])
+		same |= subtle.ConstantTimeCompare(sent[:], one[:])
 	}
 	return same == 1
 }

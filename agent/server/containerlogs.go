@@ -26,7 +26,7 @@ const (
 	overEvery = time.Second
 )
 
-// logQuery is what a request for a log asks for, in the kubelet's words.
+// logQuery is the query of a request for a log, in the kubelet's words.
 type logQuery struct {
 	follow, previous, timestamps bool
 	stream                       string
@@ -186,7 +186,7 @@ func (s *Server) sendLog(st *stream, dir string, pod *v1.Pod, container string, 
 	return errors.Join(err, out.Flush())
 }
 
-// untilOver closes over when the attempt writes no more. It looks at memory.
+// untilOver closes over when the attempt writes no more. It reads only memory.
 func (s *Server) untilOver(ctx context.Context, pod *v1.Pod, container string, attempt int, over chan<- struct{}) {
 	tick := time.NewTicker(overEvery)
 	defer tick.Stop()

@@ -16,10 +16,9 @@ import (
 // watchFor is when a watch ends; the client may start another.
 const watchFor = time.Hour
 
-// events answers with a v1 EventList, the latest last: of one pod with
-// ?pod=namespace/name. With ?watch=1 it is one v1 Event after the other, a line
-// of JSON each: the existing ones, then new ones, and repeated ones with their
-// new count. Clients that are not local get the public ones.
+// events answers with a v1 EventList, the latest last: of one pod with ?pod=namespace/name. With
+// ?watch=1 it is one v1 Event after the other, a line of JSON each: the existing ones, then new
+// ones, and repeated ones with their new count. Clients that are not local get the public ones.
 func (s *Server) events(local bool, w http.ResponseWriter, r *http.Request) {
 	pod := r.URL.Query().Get("pod")
 	if namespace, name, ok := strings.Cut(pod, "/"); pod != "" && (!ok || namespace == "" || name == "") {
@@ -65,7 +64,7 @@ func writeEvents(w http.ResponseWriter, all *events.List) {
 	write("]}\n")
 }
 
-// watchEvents writes events until the client goes, the agent ends, or the time is up.
+// watchEvents writes events until the client leaves, the agent ends, or the time is up.
 func (s *Server) watchEvents(w http.ResponseWriter, r *http.Request,
 	start func() (*events.List, *events.Watch, error)) {
 	st, end, ok := s.stream(w, r) // first: the limit of the listener is the only one

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Check is one line of /healthz and its like. Func may be called from many
-// goroutines at once and must not block.
+// Check is one line of /healthz and similar paths. Func may be called from many goroutines at once
+// and must not block.
 type Check struct {
 	Name string
 	Func func() error
 }
 
-// checks returns all lines of /livez, /healthz or /readyz. The first fails only
-// where a new start of the agent would help. The manifests are no check: what a
-// person wrote must not make a supervisor restart the agent.
+// checks returns all lines of /livez, /healthz or /readyz. The first fails only if a restart of
+// the agent would help. The manifests are no check: an error in a manifest must not make a
+// supervisor restart the agent.
 func (s *Server) checks(of string) []Check {
 	all := []Check{{"ping", func() error { return nil }}}
 	if of != "livez" {
@@ -45,10 +45,11 @@ func (s *Server) checkRuntime() error {
 	}
 }
 
-// withheld is what others than root learn of why a check fails (the API server: the same).
+// withheld replaces the reason of a failed check for clients other than root (the API server: the
+// same).
 const withheld = "reason withheld"
 
-// why returns why a check fails: to root in words, which may be those of the runtime.
+// why returns why a check fails: for root in words, which may be the runtime's.
 func why(err error, local bool) string {
 	if local {
 		return err.Error()
@@ -56,16 +57,16 @@ func why(err error, local bool) string {
 	return withheld
 }
 
-// asked returns which of livez, healthz and readyz a path starts with.
-func asked(r *http.Request) string {
+// endpointOf returns which of livez, healthz and readyz a path starts with.
+func endpointOf(r *http.Request) string {
 	of, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	return of
 }
 
-// health answers ok, or 500 and every check if one fails; ?verbose shows every
-// check always, ?exclude=name leaves one out.
+// health answers ok, or 500 and every check if one fails; ?verbose always shows every check,
+// ?exclude=name leaves one out.
 func (s *Server) health(local bool, w http.ResponseWriter, r *http.Request) {
-	of, query := asked(r), r.URL.Query()
+	of, query := endpointOf(r), r.URL.Query()
 	unmatched := slices.Clone(query["exclude"])
 	var lines strings.Builder
 	failed := false
@@ -100,8 +101,8 @@ func (s *Server) health(local bool, w http.ResponseWriter, r *http.Request) {
 
 // healthOf answers for one check.
 func (s *Server) healthOf(local bool, w http.ResponseWriter, r *http.Request) {
-	name, checks := r.PathValue("check"), s.checks(asked(r))
-	if asked(r) != "livez" {
+	name, checks := r.PathValue("check"), s.checks(endpointOf(r))
+	if endpointOf(r) != "livez" {
 		checks = append(checks, Check{"manifests", func() error { return nil }})
 	}
 	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == name })
@@ -117,7 +118,7 @@ func (s *Server) healthOf(local bool, w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "ok")
 }
 
-// manifestsLine says how many problems there are; never a failure.
+// manifestsLine returns how many problems there are; it never fails.
 func (s *Server) manifestsLine() string {
 	m := s.config.Store.Manifests()
 	n := len(m.Problems)

@@ -7,8 +7,8 @@ import (
 	"monopod/agent/backoff"
 )
 
-// late is the TCP address that could not be bound when the server was made. Pods can run
-// without it: it is tried again until it can be.
+// late is the TCP address that could not be bound when the server was made. Pods can run without
+// it: binding is retried until it succeeds.
 type late struct {
 	guard *guard
 	why   error // of the last try
@@ -16,7 +16,7 @@ type late struct {
 
 // bind binds the TCP address.
 func (s *Server) bind(g *guard) error {
-	l, err := listenTCP(s.config.Listen, g.asks() && g.certs != nil, s.config.Access)
+	l, err := listenTCP(s.config.Listen, g.authenticates() && g.certs != nil, s.config.Access)
 	if err != nil {
 		return err
 	}
@@ -24,10 +24,10 @@ func (s *Server) bind(g *guard) error {
 	return nil
 }
 
-// bindLater tries until the TCP address is bound, or ctx ends. It says so when it begins
-// and when it is over, and reports whether the address is bound.
+// bindLater tries until the TCP address is bound, or ctx ends. It reports when it starts and when
+// the address is bound, and returns whether it is.
 func (s *Server) bindLater(ctx context.Context) bool {
-	s.tellLate(s.late.why)
+	s.reportLate(s.late.why)
 	for tries := 1; ; tries++ {
 		select {
 		case <-ctx.Done():
@@ -36,18 +36,18 @@ func (s *Server) bindLater(ctx context.Context) bool {
 		}
 		err := s.bind(s.late.guard)
 		if err == nil {
-			s.tellLate(nil)
+			s.reportLate(nil)
 			return true
 		}
 		if err.Error() != s.late.why.Error() {
 			s.late.why = err
-			s.tellLate(err)
+			s.reportLate(err)
 		}
 	}
 }
 
-// tellLate tells why TCP is not served; nil: it is from now on.
-func (s *Server) tellLate(err error) {
+// reportLate logs and reports why TCP is not served; nil: it is from now on.
+func (s *Server) reportLate(err error) {
 	if err != nil {
 		s.config.Log.Error("TCP is not served; the agent goes on without and tries again", "err", err)
 	}

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// Limits of each listener. They are separate, so that no client on TCP can lock
-// root out of the socket. Requests have no bodies, so that headers bound them.
+// Limits of each listener. They are separate, so that no client on TCP can lock root out of the
+// socket. Requests have no bodies, so that headers bound them.
 const (
 	maxConns          = 64
-	maxConnsOfOne     = 16 // from one address that is not this machine's
+	maxConnsOfOne     = 16 // from one address other than this machine's
 	maxStreams        = maxConns / 2
 	maxHeaderBytes    = 16 << 10
 	readHeaderTimeout = 5 * time.Second // a TLS handshake has as long
@@ -27,19 +27,19 @@ const (
 )
 
 const (
-	// stalls is how long a client may ask nothing, or not take what is written to it, before
-	// a new one replaces it rather than another.
+	// stalls is how long a client may send no request, or not read what is written to it, before a
+	// new one replaces it rather than another.
 	stalls = 100 * time.Millisecond
-	// breath is how long the next one waits in a full house of those that were just opened,
-	// so that they come to ask.
+	// breath is how long the next one waits while all connections were just opened, so that these
+	// can send their requests.
 	breath = time.Millisecond
-	// unsentMax is how many bytes may be made and not sent yet.
+	// unsentMax is how many bytes may be prepared and not sent yet.
 	unsentMax = 64 << 20
 )
 
 // connLimit is a listener with a bounded number of connections. When it is full, a new one
-// replaces the oldest idle one, else the one that has not read its answer for longest, else
-// one that asks again and again: a client that opens many blocks only itself.
+// replaces the oldest idle one, else the one that has not read its answer for longest, else one
+// that sends request after request: a client that opens many blocks only itself.
 type connLimit struct {
 	net.Listener
 	most, ofOne int
@@ -47,7 +47,7 @@ type connLimit struct {
 	mu      sync.Mutex
 	open    []*client // oldest first
 	streams int
-	unsent  int // bytes that clients keep
+	unsent  int // bytes prepared for clients and not sent
 }
 
 // client is one connection.
@@ -57,12 +57,12 @@ type client struct {
 	from  netip.Addr // zero: from this machine
 
 	// guarded by crowd.mu
-	idle    time.Time // since when it asks nothing
-	busy    bool      // a request is answered
+	idle    time.Time // since when it has no request
+	busy    bool      // a request is being answered
 	queued  bool      // that request waits for its turn
-	answers int       // so many requests were answered before
-	writing time.Time // since when a write has not ended; zero: none is under way
-	kept    int       // bytes of an answer that is made and not sent yet
+	answers int       // requests answered before
+	writing time.Time // since when a write has not ended; zero: none is in progress
+	kept    int       // bytes of an answer prepared and not sent yet
 }
 
 func newConnLimit(l net.Listener) *connLimit {
@@ -91,8 +91,8 @@ func (c *connLimit) Accept() (net.Conn, error) {
 	}
 }
 
-// admit makes room for n, and reports whether it could, and whether one had to go for it that
-// was just opened.
+// admit makes room for n, and reports whether it could, and whether a connection that was just
+// opened was closed for it.
 func (c *connLimit) admit(n *client) (admitted, crowded bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,8 +117,8 @@ func (c *connLimit) admit(n *client) (admitted, crowded bool) {
 	return true, crowded
 }
 
-// replaceable returns which of the clients, oldest first, a new one may replace: one that
-// asks nothing, does not read, or waits for its turn and has had one; nil: none.
+// replaceable returns which of the clients, oldest first, a new one may replace: one that has no
+// request, does not read, or waits for its turn and has had one; nil: none.
 func replaceable(all []*client) *client {
 	first := func(is func(o *client) bool) *client {
 		if k := slices.IndexFunc(all, is); k >= 0 {
@@ -135,10 +135,10 @@ func replaceable(all []*client) *client {
 	if o := first(func(o *client) bool { return o.queued && o.answers > 0 }); o != nil {
 		return o
 	}
-	return first(func(o *client) bool { return !o.busy }) // which may be about to ask
+	return first(func(o *client) bool { return !o.busy }) // which may be about to send a request
 }
 
-// slowest returns the client whose write has been under way for longest; nil: none is.
+// slowest returns the client whose write has been in progress for longest; nil: none is.
 func slowest(all []*client) (slow *client) {
 	for _, o := range all {
 		if !o.writing.IsZero() && (slow == nil || o.writing.Before(slow.writing)) {
@@ -154,8 +154,8 @@ func (c *connLimit) cut(n *client) {
 	c.remove(n)
 }
 
-// keep says how many bytes of its answer are made for a client and not sent yet; 0: all
-// are. If all clients keep too much, those go that have been slowest to read.
+// keep records how many bytes of an answer are prepared for a client and not sent yet; 0: all are
+// sent. If all clients keep too much, the slowest readers are cut.
 func (n *client) keep(bytes int) {
 	c := n.crowd
 	c.mu.Lock()
@@ -174,7 +174,7 @@ func (n *client) keep(bytes int) {
 	}
 }
 
-// Write notes how long it takes.
+// Write records how long it takes.
 func (n *client) Write(data []byte) (int, error) {
 	n.writes(time.Now())
 	defer n.writes(time.Time{})
@@ -217,14 +217,14 @@ func (n *client) occupy(busy bool) {
 	n.crowd.mu.Unlock()
 }
 
-// queue says whether the request of a client waits for its turn.
+// queue records whether the request of a client waits for its turn.
 func (n *client) queue(waits bool) {
 	n.crowd.mu.Lock()
 	n.queued = waits
 	n.crowd.mu.Unlock()
 }
 
-// clientKey is where the context of a request has its *client.
+// clientKey is the key of the *client in the context of a request.
 type clientKey struct{}
 
 // server returns what serves the crowd, HTTP/1.1 only: with HTTP/2 one
@@ -256,8 +256,8 @@ func (c *connLimit) server(h http.Handler, log *slog.Logger) *http.Server {
 	return s
 }
 
-// logFilter logs what net/http complains of. What any stranger can bring about is
-// for debugging: it must not fill the log.
+// logFilter logs net/http's messages. What any stranger can cause is at level debug: it must not
+// fill the log.
 type logFilter struct{ log *slog.Logger }
 
 func (q logFilter) Write(line []byte) (int, error) {

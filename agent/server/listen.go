@@ -22,8 +22,7 @@ const (
 	dialTimeout    = time.Second
 )
 
-// listenTCP binds an address, one that is not loopback only where friend is told
-// from foe.
+// listenTCP binds an address, one that is not loopback only if clients are authenticated.
 func listenTCP(address string, guarded bool, a Access) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -49,19 +48,19 @@ func listenTCP(address string, guarded bool, a Access) (net.Listener, error) {
 	return l, nil
 }
 
-// busyError is about an address that cannot be bound now, and may be later: another process
-// has it, which any user of the machine may start, or no interface has it yet.
+// busyError is about an address that cannot be bound now, and may be later: another process has
+// it, which any user of the machine may start, or no interface has it yet.
 type busyError struct{ text string }
 
 func (e *busyError) Error() string { return e.text }
 
-// resolve returns the address of host: one that is not loopback, if there is
-// any. The caller binds what this returns and does not ask again.
+// resolve returns the address of host: one that is not loopback, if there is any. The caller binds
+// what this returns and does not resolve again.
 func resolve(host string) (netip.Addr, error) {
 	if host == "" {
 		return netip.IPv6Unspecified(), nil
 	}
-	if host == "localhost" { // RFC 6761; a resolver is not asked
+	if host == "localhost" { // RFC 6761; no resolver is used
 		return netip.MustParseAddr("127.0.0.1"), nil
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
@@ -81,8 +80,8 @@ func resolve(host string) (netip.Addr, error) {
 	return ips[0].Unmap(), nil
 }
 
-// listenUnix binds a socket that only its owner can open. It replaces a socket
-// that no process answers on, and nothing else.
+// listenUnix binds a socket that only its owner can open. It replaces a socket that no process
+// answers on, and nothing else.
 func listenUnix(path string) (net.Listener, error) {
 	if err := clearSocket(path); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
@@ -134,8 +133,8 @@ func clearSocket(path string) error {
 	}
 }
 
-// cause returns the system's own words for an error, without the operation and
-// the address that the caller says.
+// cause returns the system's own words for an error, without the operation and the address, which
+// the caller adds.
 func cause(err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
 		return errno

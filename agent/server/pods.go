@@ -19,7 +19,7 @@ func (s *Server) pods(local bool, w http.ResponseWriter, _ *http.Request) {
 	s.list(w, len(all), func(k int) *v1.Pod { return s.shown(all[k], local) })
 }
 
-// running writes what runs in the runtime: names and images.
+// running writes the pods that run in the runtime: names and images.
 func (s *Server) running(_ bool, w http.ResponseWriter, r *http.Request) {
 	all, err := s.config.Running(r.Context())
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Server) list(w http.ResponseWriter, n int, pod func(k int) *v1.Pod) {
 	write("]}\n")
 }
 
-// shown returns the pod as an item of a list: to root all of it, to others what shownToAll
-// does. It shares with the report all that it does not change.
+// shown returns the pod as an item of a list: for root all of it, for others as by shownToAll. It
+// shares with the report everything that it does not change.
 func (s *Server) shown(r status.Report, local bool) *v1.Pod {
 	c := *r.Pod
 	c.APIVersion, c.Kind = "", ""
@@ -70,9 +70,8 @@ func (s *Server) shown(r status.Report, local bool) *v1.Pod {
 	return &c
 }
 
-// node answers with the last report on the node, unless local without what tells the
-// machine from all others, most of which only root may read on the machine, and without
-// the words of the runtime.
+// node answers with the last report on the node, unless local without what identifies the machine,
+// most of which only root may read on the machine, and without the runtime's messages.
 func (s *Server) node(local bool, w http.ResponseWriter, _ *http.Request) {
 	n, public := s.config.Store.NodeReport()
 	if n == nil {
@@ -82,7 +81,7 @@ func (s *Server) node(local bool, w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, s.shownNode(n, public, local))
 }
 
-// shownNode is shown for the node.
+// shownNode is like shown, for the node.
 func (s *Server) shownNode(n *v1.Node, public message.Book, local bool) *v1.Node {
 	c := *n
 	s.markHeld(&c.ObjectMeta, "", local)
@@ -96,13 +95,13 @@ func (s *Server) shownNode(n *v1.Node, public message.Book, local bool) *v1.Node
 	return &c
 }
 
-// markHeld says in the annotations of a pod, or for "" of the node, that it is held now.
-// A hold ends by itself, without another report.
+// markHeld adds to the annotations of a pod, or for "" of the node, that it is held now. A hold
+// ends by itself, without another report.
 func (s *Server) markHeld(m *metav1.ObjectMeta, pod string, local bool) {
-	said := s.config.Held(pod)
-	text := said.Public()
+	held := s.config.Held(pod)
+	text := held.Public()
 	if local {
-		text = said.String()
+		text = held.String()
 	}
 	if text != "" {
 		m.Annotations = maps.Clone(m.Annotations)

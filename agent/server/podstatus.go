@@ -11,13 +11,12 @@ import (
 	"monopod/agent/status"
 )
 
-// elided stands for what only the socket shows.
+// elided replaces what only the socket shows.
 const elided = message.Mark
 
-// shownToAll leaves out of a pod what only root may read: the values of variables and
-// headers, and all messages but those that public has. Commands stay, as the kubelet's: all
-// users of the machine see them among its processes. It changes nothing that the pod shares
-// with others.
+// shownToAll removes from a pod what only root may read: the values of variables and headers, and
+// all messages but those in public. Commands stay, as with the kubelet: all users of the machine
+// see them among its processes. It changes nothing that the pod shares with others.
 func shownToAll(p *v1.Pod, public message.Book) {
 	p.Spec.InitContainers = shownContainers(p.Spec.InitContainers)
 	p.Spec.Containers = shownContainers(p.Spec.Containers)
@@ -25,8 +24,8 @@ func shownToAll(p *v1.Pod, public message.Book) {
 	p.Annotations = shownAnnotations(p, public)
 }
 
-// shownAnnotations returns the annotations without the copy of the manifest that kubectl
-// makes, and without the problems that are not public.
+// shownAnnotations returns the annotations without kubectl's copy of the manifest, and without the
+// problems that are not public.
 func shownAnnotations(p *v1.Pod, public message.Book) map[string]string {
 	all := maps.Clone(p.Annotations)
 	if _, copied := all[v1.LastAppliedConfigAnnotation]; copied {
@@ -48,8 +47,8 @@ func shownAnnotations(p *v1.Pod, public message.Book) map[string]string {
 	return all
 }
 
-// shownContainers returns the containers without the values of their env and of the headers
-// that probes and hooks send.
+// shownContainers returns the containers without the values of their env and of the headers that
+// probes and hooks send.
 func shownContainers(containers []v1.Container) []v1.Container {
 	out := slices.Clone(containers)
 	for i := range out {
@@ -98,7 +97,7 @@ func shownGet(a *v1.HTTPGetAction) *v1.HTTPGetAction {
 	return &c
 }
 
-// shownStatus returns the status with those messages alone that are public.
+// shownStatus returns the status with only its public messages.
 func shownStatus(st v1.PodStatus, public message.Book) v1.PodStatus {
 	st.Message = public.Public(st.Message)
 	st.Conditions = slices.Clone(st.Conditions)

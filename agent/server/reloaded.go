@@ -10,29 +10,28 @@ import (
 	"monopod/agent/saidonce"
 )
 
-// young is how new a file may be for another of its versions to have the same
-// time: file systems count time in ticks.
+// young is how new a file may be for another of its versions to have the same time: file systems
+// count time in ticks.
 const young = 50 * time.Millisecond
 
-// reloaded is a value read from files, which are read again on use when they have
-// changed. If they cannot be read or parsed, the previous value stays. Any
-// goroutine may use it.
+// reloaded is a value read from files, which are read again on use when they have changed. If they
+// cannot be read or parsed, the previous value stays. Any goroutine may use it.
 type reloaded[T any] struct {
 	what  string // for the log
 	paths []string
 	read  func() (T, error)
 	log   *slog.Logger
 
-	mu    sync.Mutex
-	seen  []version
-	young bool // another version may look the same
-	value T
-	said  saidonce.Error
+	mu     sync.Mutex
+	seen   []version
+	young  bool // another version may look the same
+	value  T
+	logged saidonce.Error
 }
 
-// version is what tells that a file has changed.
+// version shows whether a file has changed.
 type version struct {
-	info os.FileInfo // nil: it cannot be looked at
+	info os.FileInfo // nil: the file cannot be examined
 }
 
 func (v version) equal(o version) bool {
@@ -66,7 +65,7 @@ func (k *reloaded[T]) look() (all []version, fresh bool) {
 	return all, fresh
 }
 
-// now returns what the files say, or said when they last made sense.
+// now returns the value of the files, or of their last valid version.
 func (k *reloaded[T]) now() T {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -78,14 +77,14 @@ func (k *reloaded[T]) now() T {
 	k.seen, k.young = seen, fresh
 	value, err := k.read()
 	if err != nil {
-		if k.said.IsNew(err) {
+		if k.logged.IsNew(err) {
 			k.log.Error("cannot read again; the previous files stay in use", "what", k.what, "err", err)
 		}
 		return k.value
 	}
-	if !same || k.said != "" {
+	if !same || k.logged != "" {
 		k.log.Info("read again", "what", k.what, "files", k.paths)
 	}
-	k.value, k.said = value, ""
+	k.value, k.logged = value, ""
 	return k.value
 }

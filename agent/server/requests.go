@@ -18,12 +18,13 @@ import (
 // an answer.
 const changeTimeout = 20 * time.Second
 
-// outlookMax bounds the manifests of which a request asks what they would change, in bytes.
+// outlookMax bounds the manifests whose effects a request asks for, in bytes.
 const outlookMax = 64 << 20
 
-// Request is what the owner may ask of the agent, on the unix socket alone, which only root can
-// open. A new verb is mostly a row of requests in agent/wiring.go, by OfPod or OfPodOrNode. Errors of do may be a *status.Refusal. An agent that lacks one answers as one that does
-// not know its paths.
+// Request is a request of the owner to the agent, on the unix socket alone, which only root can
+// open. A new verb is mostly a row of requests in agent/wiring.go, by OfPod or OfPodOrNode. Errors
+// of do may be a *status.Refusal. An agent that lacks one answers as one that does not know its
+// paths.
 type Request struct {
 	method string
 	paths  []string // as in http.ServeMux
@@ -34,8 +35,8 @@ type Request struct {
 
 const stuck = "the agent did not answer within 20s: is it stuck?"
 
-// Restart replaces a container, or a whole pod if none is named. do returns when that is sure to
-// happen.
+// Restart replaces a container, or a whole pod if none is named. do returns when that is certain
+// to happen.
 func Restart(do func(ctx context.Context, namespace, pod, container string) (*status.Restart, error)) Request {
 	return Request{
 		method: http.MethodPost,
@@ -47,7 +48,7 @@ func Restart(do func(ctx context.Context, namespace, pod, container string) (*st
 }
 
 // Forget lets a pod go, or an object such as configmap/app or secret/app, that no manifest gives
-// any more. do returns when that is sure to happen.
+// any more. do returns when that is certain to happen.
 func Forget(do func(ctx context.Context, namespace, name string) (*status.Forgotten, error)) Request {
 	return Request{
 		method: http.MethodPost,
@@ -76,15 +77,14 @@ func OfPod(verb string, do func(ctx context.Context, pod types.NamespacedName, q
 		}}
 }
 
-// OfPodOrNode is OfPod that may be without a pod: about the node.
+// OfPodOrNode is OfPod whose pod is optional: without one it is about the node.
 func OfPodOrNode(verb string, do func(ctx context.Context, pod types.NamespacedName, query url.Values) error) Request {
 	q := OfPod(verb, do)
 	q.paths = append(q.paths, "/"+verb)
 	return q
 }
 
-// Outlook says, as JSON has it, what manifests would change, of which the body tells. It changes
-// nothing.
+// Outlook returns, as JSON, what the manifests in the body would change. It changes nothing.
 func Outlook(do func(ctx context.Context, body io.Reader) (any, error)) Request {
 	return Request{method: http.MethodPost, paths: []string{"/outlook"}, body: outlookMax, late: stuck,
 		do: func(ctx context.Context, r *http.Request) (any, error) { return do(ctx, r.Body) }}
@@ -118,7 +118,7 @@ func (q Request) serve(_ *Server, _ bool, w http.ResponseWriter, r *http.Request
 	answer(w, done, err, q.late)
 }
 
-// answer answers a request; late says what it means that its time was over.
+// answer answers a request; late is what it means that its time was over.
 func answer(w http.ResponseWriter, done any, err error, late string) {
 	var refusal *status.Refusal
 	switch {

@@ -16,7 +16,7 @@ type route struct {
 	method string // "": GET and HEAD
 }
 
-// routes are all paths: those of every server, and those of what the owner may ask of this one.
+// routes returns all paths: those of every server, and those of this one's Requests.
 func (s *Server) routes() []route {
 	all := reads()
 	for _, q := range s.config.Requests {
@@ -25,7 +25,7 @@ func (s *Server) routes() []route {
 	return all
 }
 
-// reads are the paths that only read.
+// reads returns the paths that only read.
 func reads() []route {
 	return []route{
 		{path: "/{$}", serve: (*Server).index},
@@ -52,12 +52,12 @@ func reads() []route {
 // reads reports whether a route takes GET and HEAD.
 func (r route) reads() bool { return r.method == "" || r.method == http.MethodGet }
 
-// visible returns the routes that one listener serves to those that read.
+// visible returns the routes that one listener serves to readers.
 func (s *Server) visible(local bool) []route {
 	return slices.DeleteFunc(s.routes(), func(r route) bool { return r.local && !local || !r.reads() })
 }
 
-// posts returns what serves POST on the unix socket. What it has no pattern for no agent knows.
+// posts returns the handler of POST on the unix socket. A path without a pattern is unknown.
 func (s *Server) posts() *http.ServeMux {
 	mux, known := http.NewServeMux(), map[string]bool{}
 	for _, r := range s.routes() {
@@ -66,7 +66,7 @@ func (s *Server) posts() *http.ServeMux {
 		}
 		mux.HandleFunc(r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(s, true, w, req) })
 		verb, _, _ := strings.Cut(r.path[1:], "/")
-		if !known[verb] { // a verb that it knows, of what cannot be meant
+		if !known[verb] { // a known verb, with a path that it cannot have
 			known[verb] = true
 			mux.HandleFunc("/"+verb+"/", http.NotFound)
 		}
@@ -115,7 +115,7 @@ func (s *Server) handler(g *guard) http.Handler {
 	return s.config.Watch(local, paths, all)
 }
 
-// handlers returns what others serve on one listener.
+// handlers returns the Handlers of one listener.
 func (s *Server) handlers(local bool) []Handler {
 	return slices.DeleteFunc(slices.Clone(s.config.Handlers), func(h Handler) bool { return h.Local && !local })
 }
@@ -151,7 +151,7 @@ func (s *Server) images(_ bool, w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, all)
 }
 
-// configz answers with the settings that count now, as a kubelet does.
+// configz answers with the settings in force, as a kubelet does.
 func (s *Server) configz(_ bool, w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, map[string]any{"kubeletconfig": s.config.Settings()})
 }

@@ -1,6 +1,6 @@
-// Package server is the read-only endpoint: it serves what the status store
-// holds, all of it on a unix socket for root, and without secrets on TCP, to
-// clients on this machine or, from elsewhere, to authenticated ones.
+// Package server is the read-only endpoint: it serves the content of the status store, all of it
+// on a unix socket for root, and without secrets on TCP, to clients on this machine or, from
+// elsewhere, to authenticated ones.
 package server
 
 import (
@@ -21,44 +21,44 @@ import (
 	"monopod/agent/status"
 )
 
-// Config says what is served, on which addresses and to which clients. Its functions are optional.
+// Config is what is served, on which addresses and to which clients. Its functions are optional.
 type Config struct {
 	Listen string // TCP address; "" for none. One that is not loopback needs Access
 	Socket string // path of the unix socket; "" for none
 	Access Access // to TCP
-	// NoTCP is told, while Run serves, why the TCP address cannot be bound, and with nil that
-	// it is after all. It is not called where the address was bound at once.
+	// NoTCP is called, while Run serves, with why the TCP address cannot be bound, and with nil
+	// once it is bound. It is not called if the address was bound at once.
 	NoTCP  func(err error)
 	Store  *status.Store
 	Events *events.Recorder
 
 	Checks []Check // failures that only a restart of the agent cures; added to ping
-	Ready  []Check // what must be so, too, before the agent counts as ready
+	Ready  []Check // further conditions for the agent to count as ready
 
 	PodLogs string // the folder of the containers' logs
 
-	// Images asks the runtime for its images.
+	// Images requests the runtime's images.
 	Images func(context.Context) (*status.Images, error)
-	// Running asks the runtime which pods run in it.
+	// Running requests from the runtime the pods that run in it.
 	Running func(context.Context) ([]v1.Pod, error)
-	// Settings returns what counts now, by the names of KubeletConfiguration.
+	// Settings returns the settings in force, by the names of KubeletConfiguration.
 	Settings func() map[string]any
-	// Held says why and until when a pod, "namespace/name", or for "" the node is left as it
-	// is; nothing: it is not.
+	// Held returns why and until when a pod, "namespace/name", or for "" the node is held;
+	// nothing: it is not.
 	Held func(pod string) message.Text
-	// Requests are what the owner may ask of the agent.
+	// Requests are the owner's requests that the agent takes.
 	Requests []Request
 
 	// Handlers are more paths, added to the server's own.
 	Handlers []Handler
-	// Watch may wrap what one listener serves, to count requests.
-	// paths are all that it knows.
+	// Watch may wrap what one listener serves, to count requests. paths are all paths that it
+	// serves.
 	Watch   func(local bool, paths []string, next http.Handler) http.Handler
 	Version string
 	Log     *slog.Logger
 }
 
-// filled gives each function that is not given one that does nothing.
+// filled replaces each missing function by one that does nothing.
 func (c Config) filled() Config {
 	if c.NoTCP == nil {
 		c.NoTCP = func(error) {}
@@ -92,8 +92,7 @@ type Handler struct {
 	http.Handler
 }
 
-// Server serves a status store. Run must be called for what Listen bound to be
-// released.
+// Server serves a status store. Run must be called to release what Listen bound.
 type Server struct {
 	config Config
 	socket os.FileInfo // the socket's file, to know it again; nil without a socket
@@ -135,7 +134,7 @@ func Listen(c Config) (*Server, error) {
 	}
 	if c.Socket != "" {
 		l, err := listenUnix(c.Socket)
-		if disk.Unwritable(err) { // pods can run without being asked about
+		if disk.Unwritable(err) { // pods can run without the endpoint
 			c.Log.Error("no command can reach this agent: make room on the disk of its socket, or choose another with --socket, and start it again", "err", err)
 			return s, nil
 		}
@@ -164,7 +163,7 @@ func (s *Server) add(l net.Listener, g *guard) {
 	s.ends = append(s.ends, e)
 }
 
-// all returns the listeners that there are.
+// all returns the listeners in use.
 func (s *Server) all() []*end {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +230,7 @@ func (s *Server) shutdown() {
 	s.removeSocket()
 }
 
-// close releases what Listen bound before it went wrong.
+// close releases what Listen bound before an error.
 func (s *Server) close() {
 	s.end()
 	for _, e := range s.all() {

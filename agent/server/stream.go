@@ -10,17 +10,17 @@ import (
 // streamWrite is how long a reader of a stream may take for each part.
 const streamWrite = 10 * time.Second
 
-// stream is an answer without an end. It has no limit of time in all, but one
-// for each part: a reader that is too slow is cut off.
+// stream is an answer without an end. It has no time limit as a whole, but one for each part: a
+// reader that is too slow is cut off.
 type stream struct {
 	http.ResponseWriter
 	control *http.ResponseController
-	ctx     context.Context // ends when the reader goes or the server ends
-	started bool            // the reader has got something of the answer
+	ctx     context.Context // ends when the reader leaves or the server ends
+	started bool            // the reader has received something of the answer
 }
 
-// stream starts one, or answers that there are too many: then ok is false. end
-// must be called when it is over.
+// stream starts one, or answers that there are too many: then ok is false. end must be called when
+// it is over.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) (st *stream, end func(), ok bool) {
 	n, known := r.Context().Value(clientKey{}).(*client)
 	if known && !n.crowd.streamed(1) {
@@ -38,7 +38,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) (st *stream, end
 	}, true
 }
 
-// streamed counts streams; it reports whether there is room for what is added.
+// streamed counts streams; it reports whether there is room for more.
 func (c *connLimit) streamed(more int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

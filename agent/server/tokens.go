@@ -9,7 +9,7 @@ import (
 	"monopod/agent/disk"
 )
 
-// bearerToken is what RFC 6750 (2.1) lets a token be.
+// bearerToken is the form of a token in RFC 6750 (2.1).
 var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
 // readTokens reads a file of tokens, one a line; empty lines and those that start

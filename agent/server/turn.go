@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// turnTimeout is how long a request waits for its turn at most, and then how long its
-	// client may take to read the answer. Prometheus itself gives up after 10 s.
+	// turnTimeout is how long a request waits for its turn at most, and then how long its client
+	// may take to read the answer. Prometheus itself gives up after 10 s.
 	turnTimeout = 10 * time.Second
-	// answerMax is how large an answer may be that is made in turn, in bytes: beyond what
-	// the metrics of a thousand pods take.
+	// answerMax is how large an answer may be that is made in turn, in bytes: more than the
+	// metrics of a thousand pods take.
 	answerMax = 64 << 20
 )
 
-// inTurn makes few answers at a time; the other requests wait. 0: any number. It is for
-// one listener: two that shared it could lock each other's clients out. An answer is made
-// before any of it is sent, so that a client which does not read takes no turn.
+// inTurn makes few answers at a time; the other requests wait. 0: any number. It is for one
+// listener: two that shared it could lock each other's clients out. An answer is complete before
+// any of it is sent, so that a client that does not read takes no turn.
 func inTurn(atOnce int, next http.Handler) http.Handler {
 	if atOnce == 0 {
 		return next
@@ -27,7 +27,7 @@ func inTurn(atOnce int, next http.Handler) http.Handler {
 	slots := make(chan struct{}, atOnce)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, known := r.Context().Value(clientKey{}).(*client)
-		if !known { // its place is nobody's business
+		if !known { // not from a connLimit: its state is not tracked
 			n = &client{crowd: &connLimit{}}
 		}
 		if !await(slots, n, w, r) {
@@ -36,13 +36,13 @@ func inTurn(atOnce int, next http.Handler) http.Handler {
 		a := prepare(slots, next, r)
 		n.keep(a.body.Len())
 		defer n.keep(0)
-		// Not every writer can do this: others have the server's own limit.
+		// Not every writer supports this: others have the server's own limit.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(turnTimeout))
 		a.send(w)
 	})
 }
 
-// await waits for a slot, and reports whether it got one: if not, nothing is left to answer.
+// await waits for a slot, and reports whether it got one: if not, the request is answered.
 func await(slots chan struct{}, n *client, w http.ResponseWriter, r *http.Request) bool {
 	n.queue(true)
 	defer n.queue(false)
@@ -58,7 +58,7 @@ func await(slots chan struct{}, n *client, w http.ResponseWriter, r *http.Reques
 	return false
 }
 
-// prepare makes the answer to one request, and gives the slot back.
+// prepare makes the answer to one request, and releases the slot.
 func prepare(slots chan struct{}, next http.Handler, r *http.Request) *page {
 	defer func() { <-slots }()
 	a := &page{header: http.Header{}, code: http.StatusOK}
@@ -66,7 +66,7 @@ func prepare(slots chan struct{}, next http.Handler, r *http.Request) *page {
 	return a
 }
 
-// page is an answer that is made and not sent yet.
+// page is an answer that is complete and not sent yet.
 type page struct {
 	header http.Header
 	code   int
@@ -93,5 +93,5 @@ func (a *page) send(w http.ResponseWriter) {
 	}
 	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.code)
-	_, _ = w.Write(a.body.Bytes()) // an error is a client that is gone
+	_, _ = w.Write(a.body.Bytes()) // an error means that the client is gone
 }

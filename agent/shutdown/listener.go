@@ -14,24 +14,24 @@ const (
 	prepare      = "PrepareForShutdown"
 )
 
-// listener is woken by the signals of a connection. Each user of the machine may send the
-// agent a signal that looks like one of logind's: a signal counts only if the connection
-// that owns logind's name has sent it, and says nothing but that logind must be asked. The
-// connection's reader calls it: what it does not count costs no more than being read.
+// listener is woken by the signals of a connection. Each user of the machine may send the agent a
+// signal that looks like one of logind's: a signal counts only if the connection that owns
+// logind's name has sent it, and means only that logind must be asked. The connection's reader
+// calls it: a signal that does not count costs no more than being read.
 type listener struct {
-	prepares wake.Slot // a shutdown has begun, or has not after all
+	prepares wake.Slot // a shutdown has begun, or was cancelled
 	moves    wake.Slot // logind's name has another owner, or none
 
 	mu    sync.Mutex
 	owner string // the unique name of the connection that owns logind's name; "": none does
-	known bool   // whether that was told
+	known bool   // whether the owner is known
 }
 
 func newListener() *listener {
 	return &listener{prepares: wake.New(), moves: wake.New()}
 }
 
-// DeliverSignal takes in one signal. It never waits.
+// DeliverSignal handles one signal. It never waits.
 func (h *listener) DeliverSignal(_, _ string, s *dbus.Signal) {
 	switch {
 	case s.Sender == busName && s.Name == busName+"."+ownerChanged:
@@ -41,7 +41,7 @@ func (h *listener) DeliverSignal(_, _ string, s *dbus.Signal) {
 	}
 }
 
-// takeOwner takes in what the bus says of the owner of a name.
+// takeOwner records the owner of a name from the bus's signal.
 func (h *listener) takeOwner(body []any) {
 	var name, before, after string
 	if err := dbus.Store(body, &name, &before, &after); err != nil || name != loginName {
@@ -53,8 +53,8 @@ func (h *listener) takeOwner(body []any) {
 	h.moves.Wake()
 }
 
-// ownedBy takes in the owner that the bus names when it is asked. What the bus has told by
-// itself since the question is as new or newer.
+// ownedBy records the owner from the bus's answer to a request. A signal of the bus since the
+// request is as new or newer.
 func (h *listener) ownedBy(owner string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

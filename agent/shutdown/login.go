@@ -14,8 +14,8 @@ import (
 // login is logind on a connection. Each call has a deadline.
 type login struct{ conn *dbus.Conn }
 
-// subscribe asks the bus for the signals of a shutdown and for the moves of logind's name,
-// and tells h who owns that name.
+// subscribe requests from the bus the signals of a shutdown and of changes of logind's name, and
+// records in h who owns that name.
 func (l login) subscribe(ctx context.Context, h *listener) error {
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
@@ -34,8 +34,8 @@ func (l login) subscribe(ctx context.Context, h *listener) error {
 	return nil
 }
 
-// owner returns the unique name of the connection that owns logind's name, "" if none
-// does: the bus starts logind when it is called.
+// owner returns the unique name of the connection that owns logind's name, "" if none does: the
+// bus starts logind when it is called.
 func (l login) owner(ctx context.Context) (name string, err error) {
 	err = l.conn.BusObject().CallWithContext(ctx, busName+".GetNameOwner", 0, loginName).Store(&name)
 	var e dbus.Error
@@ -50,7 +50,7 @@ func (l login) isPreparing(ctx context.Context) (down bool, err error) {
 	return down, err
 }
 
-// delay returns for how long logind waits for locks at most.
+// delay returns how long logind waits for locks at most.
 func (l login) delay(ctx context.Context) (time.Duration, error) {
 	var most uint64
 	err := l.property(ctx, "InhibitDelayMaxUSec", &most)
@@ -86,7 +86,7 @@ func (l login) inhibit(ctx context.Context) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "inhibitor lock"), nil
 }
 
-// reload has logind read its settings again.
+// reload makes logind read its settings again.
 func (l login) reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()

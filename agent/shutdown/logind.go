@@ -21,25 +21,23 @@ const (
 	loginPath    = "/org/freedesktop/login1"
 	loginManager = "org.freedesktop.login1.Manager"
 
-	// DropIn is where logind is told to wait for longer.
+	// DropIn is the file that makes logind wait longer.
 	DropIn = "/etc/systemd/logind.conf.d/99-monopod.conf"
 
-	// callWithin bounds each call on the bus, and how long logind may be gone from it.
+	// callWithin bounds each call on the bus, and how long logind may be absent from it.
 	callWithin = 10 * time.Second
-	// askEvery is the least time between two questions to logind for which signals are the
-	// reason.
+	// askEvery is the least time between two requests to logind that signals cause.
 	askEvery = time.Second
-	// How often logind is asked whether it waits for longer now, from rereadFirst on, which
-	// doubles (kubelet: the same).
+	// How often logind is queried whether it waits longer now, from rereadFirst on, which doubles
+	// (kubelet: the same).
 	rereads, rereadFirst = 5, 100 * time.Millisecond
 )
 
-// Inhibitor delays the shutdown of the machine by logind until all pods have stopped. It
-// calls logind itself: go-systemd's login1 knows no deadline for the two calls that matter
-// here.
+// Inhibitor delays the shutdown of the machine by logind until all pods have stopped. It calls
+// logind itself: go-systemd's login1 has no deadline for the two calls that matter here.
 type Inhibitor struct {
 	Needs   time.Duration   // how long all periods last
-	Orders  chan<- bool     // to the sync loop: the machine goes down, or does not after all
+	Orders  chan<- bool     // to the sync loop: the machine goes down, or the shutdown is cancelled
 	Done    <-chan struct{} // from it: all pods have stopped
 	Connect Connect         // to the system bus
 	DropIn  string
@@ -47,11 +45,11 @@ type Inhibitor struct {
 	Event   func(reason, message string) // about trouble of the node
 	Record  *Record
 
-	began time.Time // of the shutdown that is on
-	lock  *os.File  // nil: it is not held
-	down  bool      // as the sync loop was told last
-	said  saidonce.Error
-	short saidonce.Error // why pods may not have all their time
+	began  time.Time // of the present shutdown
+	lock   *os.File  // nil: it is not held
+	down   bool      // as last sent to the sync loop
+	logged saidonce.Error
+	short  saidonce.Error // why pods may not have all their time
 }
 
 // Connect connects to a bus until ctx ends.
@@ -62,8 +60,8 @@ func SystemBus(ctx context.Context, options ...dbus.ConnOption) (*dbus.Conn, err
 	return dbus.ConnectSystemBus(append(options, dbus.WithContext(ctx))...)
 }
 
-// Run holds the lock and follows logind until ctx ends. It connects again, with waits that
-// grow (kubelet: 1 s each), when the bus or logind is gone; the lock that it holds outlives both.
+// Run holds the lock and follows logind until ctx ends. It connects again, with growing waits
+// (kubelet: 1 s each), when the bus or logind is gone; the lock that it holds outlives both.
 func (i *Inhibitor) Run(ctx context.Context) {
 	defer i.release()
 	if err := i.Record.load(); err != nil {
@@ -81,7 +79,7 @@ func (i *Inhibitor) Run(ctx context.Context) {
 			failed = 0
 		}
 		failed++
-		if i.said.IsNew(err) {
+		if i.logged.IsNew(err) {
 			i.Log.Error("shutdown is not delayed by logind; trying again", "err", err)
 			i.Event("FailedInhibit", err.Error())
 		}
@@ -115,15 +113,15 @@ func (i *Inhibitor) session(ctx context.Context) error {
 	if err := i.begin(ctx, l); err != nil {
 		return err
 	}
-	i.said.IsNew(nil)
+	i.logged.IsNew(nil)
 	return i.attend(ctx, l, heard)
 }
 
-// attend asks logind whenever it may have something to say, until the connection ends. All
-// signals that come before logind may be asked again are answered by one question.
+// attend queries logind after each of its signals, until the connection ends. All signals that
+// come before the next request is allowed are answered by one request.
 func (i *Inhibitor) attend(ctx context.Context, l login, heard *listener) (err error) {
 	var asked time.Time
-	var due, lost <-chan time.Time // logind is to be asked; is gone for too long
+	var due, lost <-chan time.Time // logind is to be queried; is gone for too long
 	for err == nil {
 		select {
 		case <-ctx.Done():
@@ -153,7 +151,7 @@ func (i *Inhibitor) attend(ctx context.Context, l login, heard *listener) (err e
 	return err
 }
 
-// ask follows what logind says now.
+// ask follows logind's present state.
 func (i *Inhibitor) ask(ctx context.Context, l login) error {
 	down, err := l.isPreparing(ctx)
 	if err != nil {
@@ -162,7 +160,7 @@ func (i *Inhibitor) ask(ctx context.Context, l login) error {
 	return i.follow(ctx, l, down)
 }
 
-// finish lets the shutdown go on, unless it was cancelled meanwhile.
+// finish lets the shutdown continue, unless it was cancelled meanwhile.
 func (i *Inhibitor) finish() {
 	if !i.down {
 		return
@@ -172,7 +170,7 @@ func (i *Inhibitor) finish() {
 	i.release()
 }
 
-// begin brings the sync loop up to date, and takes the lock unless it is too late for that.
+// begin updates the sync loop, and takes the lock unless it is too late for that.
 func (i *Inhibitor) begin(ctx context.Context, l login) error {
 	down, err := l.isPreparing(ctx)
 	if err != nil {
@@ -187,8 +185,8 @@ func (i *Inhibitor) begin(ctx context.Context, l login) error {
 	return i.take(ctx, l)
 }
 
-// follow tells the sync loop what logind has told. After a cancelled shutdown it takes the
-// lock again.
+// follow sends logind's state to the sync loop. After a cancelled shutdown it takes the lock
+// again.
 func (i *Inhibitor) follow(ctx context.Context, l login, down bool) error {
 	if down == i.down {
 		return nil
@@ -207,7 +205,7 @@ func (i *Inhibitor) follow(ctx context.Context, l login, down bool) error {
 	return i.take(ctx, l)
 }
 
-// save keeps the times of a shutdown, which goes on without that.
+// save keeps the times of a shutdown, which continues without that.
 func (i *Inhibitor) save(t Times) {
 	if err := i.Record.save(t); err != nil {
 		i.Log.Warn("the times of the shutdown are not kept", "err", err)
@@ -218,7 +216,7 @@ func (i *Inhibitor) save(t Times) {
 func (i *Inhibitor) take(ctx context.Context, l login) error {
 	lock, err := l.inhibit(ctx)
 	if err != nil {
-		if down, _ := l.isPreparing(ctx); down { // it began in between
+		if down, _ := l.isPreparing(ctx); down { // the shutdown began in between
 			return i.follow(ctx, l, true)
 		}
 		return err
@@ -236,8 +234,8 @@ func (i *Inhibitor) release() {
 	}
 }
 
-// allow has logind wait for as long as the pods need. What it does not grant, pods do not
-// have when they stop.
+// allow makes logind wait for as long as the pods need. Time that it does not grant is missing
+// when pods stop.
 func (i *Inhibitor) allow(ctx context.Context, l login) {
 	most, err := l.delay(ctx)
 	if err == nil && most < i.Needs {
@@ -252,7 +250,7 @@ func (i *Inhibitor) allow(ctx context.Context, l login) {
 	}
 }
 
-// extend writes the drop-in, and returns for how long logind waits then.
+// extend writes the drop-in, and returns how long logind waits then.
 func (i *Inhibitor) extend(ctx context.Context, l login) (most time.Duration, err error) {
 	if err := disk.MkdirAll(filepath.Dir(i.DropIn), 0o755); err != nil {
 		return 0, err

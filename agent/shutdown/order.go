@@ -14,8 +14,8 @@ import (
 // SystemCriticalPriority), and the one of the class system-cluster-critical.
 const Critical = 2_000_000_000
 
-// Period is for how long pods may end that have this priority, or one above it that is
-// below the next period's.
+// Period is how long pods with this priority, or one above it that is below the next period's, may
+// take to end.
 type Period struct {
 	Priority int32
 	Lasts    time.Duration
@@ -29,15 +29,15 @@ func Total(all []Period) (sum time.Duration) {
 	return sum
 }
 
-// TwoPeriods returns the periods of the pods that are not critical, and of those that are,
+// TwoPeriods returns the periods of the pods that are not critical, and of the critical ones,
 // which is a part of all.
 func TwoPeriods(all, critical time.Duration) []Period {
 	return []Period{{0, all - critical}, {Critical, critical}}
 }
 
-// PriorityOf returns the priority by which a pod stops. The kubelet goes by the number
-// alone, which it does not derive from the class of a static pod: a pod of which only the
-// class says that it is critical would stop among the first.
+// PriorityOf returns the priority by which a pod stops. The kubelet uses only the number, which it
+// does not derive from the class of a static pod: a pod that is critical only by its class would
+// stop among the first.
 func PriorityOf(p *v1.Pod) int32 {
 	switch {
 	case p.Spec.Priority != nil:
@@ -57,8 +57,8 @@ type Pod struct {
 	After    []manifests.Key // the pods that it starts after
 }
 
-// Waves returns the pods in the order in which they stop where nothing limits their time:
-// those that are critical last, and of each kind those that start after others first.
+// Waves returns the pods in the order in which they stop if nothing limits their time: critical
+// pods last, and of each kind those that start after others first.
 func Waves(pods []Pod) (all [][]manifests.Key) {
 	for _, g := range groupsOf(pods, Default()) {
 		all = append(all, g.waves...)
@@ -72,9 +72,9 @@ type group struct {
 	waves [][]manifests.Key // one after the other
 }
 
-// groupsOf returns the groups of pods in the order in which they stop: of the lower
-// priority first. A pod belongs to the last period of at most its priority, or to the
-// first one (kubelet: groupByPriority). There are no empty groups.
+// groupsOf returns the groups of pods in the order in which they stop: lower priorities first. A
+// pod belongs to the last period of at most its priority, or to the first one (kubelet:
+// groupByPriority). There are no empty groups.
 func groupsOf(pods []Pod, periods []Period) []group {
 	periods = slices.SortedFunc(slices.Values(periods), func(a, b Period) int { return cmp.Compare(a.Priority, b.Priority) })
 	members := make([][]Pod, len(periods))
@@ -94,9 +94,9 @@ func groupsOf(pods []Pod, periods []Period) []group {
 	return out
 }
 
-// wavesOf returns the pods of one group in the order in which they stop: a pod once all
-// have stopped that start after it. Pods that start after each other in a circle stop
-// together, as the last ones.
+// wavesOf returns the pods of one group in the order in which they stop: a pod once all that start
+// after it have stopped. Pods that start after each other in a circle stop together, as the last
+// ones.
 func wavesOf(pods []Pod) (waves [][]manifests.Key) {
 	left := map[manifests.Key]Pod{}
 	for _, p := range pods {

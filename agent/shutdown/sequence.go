@@ -11,7 +11,7 @@ import (
 	"monopod/manifests"
 )
 
-// What the kubelet says of a pod that it stops for a shutdown, and of one that comes then.
+// The kubelet's texts for a pod that it stops for a shutdown, and for one that comes then.
 const (
 	ReasonTerminated = "Terminated"
 	ReasonRefused    = "NodeShutdown"
@@ -20,34 +20,34 @@ const (
 	messageTerminated = "Pod was terminated in response to imminent node shutdown."
 )
 
-// Reason of the node's events, and what they say (kubelet: the same).
+// Reason and texts of the node's events (kubelet: the same).
 const (
 	ReasonShutdown   = "Shutdown"
 	MessageShutdown  = "Shutdown manager detected shutdown event"
 	MessageCancelled = "Shutdown manager detected shutdown cancellation"
 )
 
-// Sequence is the shutdown of all pods, one wave after the other. The sync loop's
-// goroutine owns it; any other may ask whether it is on.
+// Sequence is the shutdown of all pods, one wave after the other. The sync loop's goroutine owns
+// it; any other may call On.
 type Sequence struct {
 	Periods []Period
-	Final   bool                     // it is not cancelled any more
-	Orders  chan bool                // to the sync loop: the machine goes down, or does not after all
-	Changed func()                   // whether it is on is another
+	Final   bool                     // it cannot be cancelled any more
+	Orders  chan bool                // to the sync loop: the machine goes down, or the shutdown is cancelled
+	Changed func()                   // called when On changes
 	Idle    func(manifests.Key) bool // nothing of the pod runs, or is going to
 	Timer   *time.Timer              // fires when a wave has had its time: then Next must be called
 	Done    wake.Slot                // all pods have stopped, or had their time
 
 	on      atomic.Bool
 	groups  []group
-	stopped map[manifests.Key]plan.Halt // the pods whose turn has come
+	stopped map[manifests.Key]plan.Halt // the pods that are due to stop
 	wave    []manifests.Key             // that stops now
 	until   time.Time                   // its time, at most
 	ends    time.Time                   // that of its group
 	over    bool
 }
 
-// Default is the periods where none are set, and SIGPWR says that the power fails.
+// Default is the periods if none are set, and SIGPWR reports a power failure.
 func Default() []Period { return TwoPeriods(30*time.Second, 10*time.Second) }
 
 // New returns a sequence that is off, with the default periods.
@@ -60,7 +60,7 @@ func New(idle func(manifests.Key) bool) *Sequence {
 // On reports whether the machine is being shut down. Any goroutine may call it.
 func (q *Sequence) On() bool { return q != nil && q.on.Load() }
 
-// Begin begins with the shutdown of these pods.
+// Begin starts the shutdown of these pods.
 func (q *Sequence) Begin(pods []Pod) {
 	select { // of a shutdown that was cancelled
 	case <-q.Done:
@@ -80,7 +80,7 @@ func (q *Sequence) Cancel() (stopped map[manifests.Key]plan.Halt) {
 	return stopped
 }
 
-// Repeat says again that a shutdown is over: who asks for one now waits for that, too.
+// Repeat signals again that a shutdown is over: a caller that requests one now waits for that, too.
 func (q *Sequence) Repeat() {
 	if !q.On() || !q.over {
 		return
@@ -88,7 +88,7 @@ func (q *Sequence) Repeat() {
 	q.Done.Wake()
 }
 
-// HaltOf says how a pod is halted whose turn has come; ok is false if it has not.
+// HaltOf returns how a pod is halted that is due to stop; ok is false if it is not.
 func (q *Sequence) HaltOf(key manifests.Key) (h plan.Halt, ok bool) {
 	if q.On() {
 		h, ok = q.stopped[key]
@@ -96,8 +96,8 @@ func (q *Sequence) HaltOf(key manifests.Key) (h plan.Halt, ok bool) {
 	return h, ok
 }
 
-// Next returns the pods whose turn has come since the last call. It must be called until
-// there are none, each time after they were told: what is idle already costs no time.
+// Next returns the pods that are due to stop since the last call. It must be called until there
+// are none, each time after these were halted: what is idle already costs no time.
 func (q *Sequence) Next(now time.Time) []manifests.Key {
 	if !q.On() || q.over || q.waits(now) {
 		return nil
@@ -115,8 +115,8 @@ func (q *Sequence) Next(now time.Time) []manifests.Key {
 	if q.ends.IsZero() {
 		q.ends = now.Add(g.lasts)
 	}
-	// Each wave may take its share of what is left: else the one that holds the others up
-	// would leave nothing to those that they start after.
+	// Each wave may take its share of what is left: else the one that delays the others would
+	// leave nothing to those that they start after.
 	share := max(q.ends.Sub(now), 0) / time.Duration(len(g.waves))
 	q.wave, g.waves = g.waves[0], g.waves[1:]
 	q.until = now.Add(share)

@@ -9,18 +9,18 @@ import (
 	"monopod/agent/disk"
 )
 
-// TimesFile is where the times of the last shutdown are, in the root dir (kubelet: the same
-// name and fields).
+// TimesFile is the file of the times of the last shutdown, in the root dir (kubelet: the same name
+// and fields).
 const TimesFile = "graceful_node_shutdown_state"
 
-// Times are when the last shutdown that logind announced began, and when its pods had
-// stopped; zero: never, or not yet.
+// Times are when the last shutdown that logind announced began, and when its pods had stopped;
+// zero: never, or not yet.
 type Times struct {
 	Start time.Time `json:"startTime"`
 	End   time.Time `json:"endTime"`
 }
 
-// Record keeps the times of the last shutdown beyond it. One goroutine uses it.
+// Record keeps the times of the last shutdown across it. One goroutine uses it.
 type Record struct {
 	Path  string
 	Shown func(start, end time.Time) // to the metrics; zero as in Times

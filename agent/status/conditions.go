@@ -2,8 +2,8 @@ package status
 
 import v1 "k8s.io/api/core/v1"
 
-// Reasons of conditions whose message only names the containers that are not as far: why, their own
-// statuses say.
+// Reasons of conditions whose message only names the containers that are not as far: their own
+// statuses have the reasons.
 const (
 	ReasonNotInitialized = "ContainersNotInitialized"
 	ReasonNotReady       = "ContainersNotReady"

@@ -14,8 +14,8 @@ import (
 // nameMax is the longest file name that Linux takes, in bytes.
 const nameMax = 255
 
-// podFile returns the file of the pod "namespace/name", relative to the status
-// folder. A name too long for a file is cut and told apart by its hash.
+// podFile returns the file of the pod "namespace/name", relative to the status folder. A name too
+// long for a file is cut, and distinguished by its hash.
 func podFile(key string) string {
 	name := strings.ReplaceAll(key, "/", "_")
 	if len(name)+len(".json") > nameMax {
@@ -27,7 +27,7 @@ func podFile(key string) string {
 	return filepath.Join("pods", name+".json")
 }
 
-// encode returns v as indented JSON; a pod says what it is.
+// encode returns v as indented JSON, a pod with its kind.
 func encode(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case *v1.Pod:

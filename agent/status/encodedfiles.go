@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// encodedFiles encodes reports of manifests. It remembers what it made of each file: of a thousand
-// one changes. The zero value remembers nothing yet.
+// encodedFiles encodes reports of manifests. It caches the encoding of each file: of a thousand
+// one changes. The zero value is empty.
 type encodedFiles struct {
 	files map[string]*encodedFile // by path
 	all   []byte                  // room for a report
 }
 
-// encodedFile is a file as it stands in a report.
+// encodedFile is the encoding of one file in a report.
 type encodedFile struct {
 	of   File
 	text []byte
 }
 
-// noFiles is where the files stand in a report that has none. Before it there is only the folder's
-// name, in which quotes are escaped.
+// noFiles is the place of the files in a report that has none. Before it there is only the
+// folder's name, in which quotes are escaped.
 const noFiles = `"files": []`
 
-// encode returns what encodeAt does of a report. It is valid until the next call.
+// encode returns what encodeAt returns for a report. It is valid until the next call.
 func (e *encodedFiles) encode(m Manifests) ([]byte, error) {
 	files := m.Files
 	m.Files = []File{}
@@ -50,7 +50,7 @@ func (e *encodedFiles) encode(m Manifests) ([]byte, error) {
 	return e.all, nil
 }
 
-// file returns one file as it stands in a report.
+// file returns the encoding of one file.
 func (e *encodedFiles) file(f *File) ([]byte, error) {
 	known := e.files[f.Path]
 	if known != nil && known.of.same(f) {
@@ -68,7 +68,7 @@ func (e *encodedFiles) file(f *File) ([]byte, error) {
 	return text, nil
 }
 
-// same reports whether two reports of a file say the same.
+// same reports whether two reports of a file are equal.
 func (f *File) same(o *File) bool {
 	return f.Path == o.Path && f.Held == o.Held && f.State == o.State && f.Since.Equal(o.Since) && f.SHA256 == o.SHA256 &&
 		slices.Equal(f.Pods, o.Pods) && slices.Equal(f.Problems, o.Problems) && slices.Equal(f.Versions, o.Versions) &&

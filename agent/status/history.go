@@ -19,6 +19,6 @@ type PastVersion struct {
 	Ready      bool              `json:"ready,omitempty"`      // it is now
 	Running    bool              `json:"running,omitempty"`    // it is let run
 	Manifest   bool              `json:"manifest,omitempty"`   // the manifest gives it
-	RolledBack string            `json:"rolledBack,omitempty"` // why it gave way
+	RolledBack string            `json:"rolledBack,omitempty"` // why it was rolled back
 	ComesBack  bool              `json:"comesBack,omitempty"`  // in place of that one, as soon as it can
 }

@@ -2,10 +2,10 @@ package status
 
 import "time"
 
-// Images are the images of the runtime, the pods that use them and which of them
-// go.
+// Images are the images of the runtime, the pods that use them and which of them are to be
+// removed.
 type Images struct {
-	Node   string     `json:"node"`           // that names of pods end in
+	Node   string     `json:"node"`           // with which names of pods end
 	Disk   *ImageDisk `json:"disk,omitempty"` // nil: not known
 	Images []Image    `json:"images"`         // as the runtime lists them
 
@@ -13,8 +13,8 @@ type Images struct {
 	MissingSince time.Time `json:"missingSince,omitzero"`
 }
 
-// ImageDisk is the file system that holds the images. From High percent on unused
-// images go, until it is down to Low.
+// ImageDisk is the file system that holds the images. From High percent on unused images are
+// removed, until it is down to Low.
 type ImageDisk struct {
 	Dir         string `json:"dir"`
 	Capacity    uint64 `json:"capacity"`  // bytes
@@ -34,6 +34,6 @@ type Image struct {
 	Users     []string  `json:"users,omitempty"` // namespace/name of pods, "container ID" of containers without one
 	FirstSeen time.Time `json:"firstSeen,omitzero"`
 	LastUsed  time.Time `json:"lastUsed,omitzero"` // zero: never, as far as is known
-	Collect   bool      `json:"collect"`           // it goes with the next collection
-	Why       string    `json:"why"`               // it goes, or stays
+	Collect   bool      `json:"collect"`           // it is removed with the next collection
+	Why       string    `json:"why"`               // it is removed, or stays
 }

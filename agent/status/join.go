@@ -16,8 +16,8 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// hashRunning returns the hash of the version of a reported pod whose containers are
-// there, "" if none are or they are being resized.
+// hashRunning returns the hash of the version of a reported pod whose containers exist, "" if none
+// do or they are being resized.
 func hashRunning(p *v1.Pod) poduid.ContentHash {
 	there := func(c v1.ContainerStatus) bool { return c.ContainerID != "" }
 	s := &p.Status
@@ -31,7 +31,7 @@ func hashRunning(p *v1.Pod) poduid.ContentHash {
 	return ""
 }
 
-// previousManifests reads what an earlier run reported, nil if that is no use.
+// previousManifests reads what an earlier run reported, nil if that is unusable.
 func previousManifests(dir string, log *slog.Logger) *Manifests {
 	var m Manifests
 	err := disk.ReadOrAside(filepath.Join(dir, "manifests.json"), disk.JSON(&m))
@@ -44,12 +44,12 @@ func previousManifests(dir string, log *slog.Logger) *Manifests {
 	return nil
 }
 
-// joinedManifests is a store whose newest report of the manifests is to be written: it is
-// made when it is, for many pods change at once.
+// joinedManifests is a store whose newest report of the manifests is to be written: the report is
+// made at the write, for many pods change at once.
 type joinedManifests Store
 
-// rejoin has the report of the manifests made and written again, if the agent has made
-// one: s.mu is held.
+// rejoin lets the report of the manifests be made and written again, if the agent has made one:
+// s.mu is held.
 func (s *Store) rejoin() {
 	if len(s.given.Files) > 0 {
 		s.joined = nil
@@ -57,7 +57,7 @@ func (s *Store) rejoin() {
 	}
 }
 
-// join returns the report of the manifests with what follows from the reported pods.
+// join returns the report of the manifests, completed from the reported pods.
 func (s *Store) join() Manifests {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +80,8 @@ func (s *Store) join() Manifests {
 	return *s.joined
 }
 
-// joinFile fills in what runs of a file's pods, and since when all is as it is. was: as the file
-// was reported before; nil: it was not.
+// joinFile fills in what runs of a file's pods, and since when everything is as it is. was: the
+// file as reported before; nil: it was not.
 func (s *Store) joinFile(f, was *File, now time.Time) {
 	if s.given.Judge == nil { // which makes new ones
 		f.Versions = slices.Clone(f.Versions)
@@ -104,7 +104,7 @@ func (s *Store) joinFile(f, was *File, now time.Time) {
 	}
 }
 
-// file returns what is reported of a file; nil: nothing is.
+// file returns the report of a file; nil: there is none.
 func (m *Manifests) file(path string) *File {
 	if m == nil {
 		return nil
@@ -116,7 +116,7 @@ func (m *Manifests) file(path string) *File {
 	return &m.Files[at]
 }
 
-// since returns since when a file has its content and state, as it was reported before; zero: not
+// since returns since when a file has its content and state, by its former report; zero: not
 // before now.
 func (f *File) since(was *File) time.Time {
 	if was == nil || was.State != f.State || was.SHA256 != f.SHA256 {

@@ -17,15 +17,15 @@ import (
 
 const nodeFile = "node.json"
 
-// beatEvery is how often a report on the node that brings nothing but another
-// heartbeat is written: each costs flash storage a block or more.
+// beatEvery is how often a report on the node with only a new heartbeat is written: each costs
+// flash storage a block or more.
 const beatEvery = 10 * time.Minute
 
-// SetNode reports the node, of whose messages only root reads any.
+// SetNode reports the node, of whose messages only root may read any.
 func (s *Store) SetNode(n *v1.Node) { s.SetNodeReport(n, nil) }
 
-// SetNodeReport reports the node, and what anybody may read of its messages. The store
-// owns both from now on: they must not be changed. What is new is written soon, a mere
+// SetNodeReport reports the node, and what clients other than root may read of its messages. The
+// store owns both from now on: they must not be changed. A change is written soon, a mere
 // heartbeat each beatEvery and at the end.
 func (s *Store) SetNodeReport(n *v1.Node, public message.Book) {
 	s.mu.Lock()
@@ -35,7 +35,7 @@ func (s *Store) SetNodeReport(n *v1.Node, public message.Book) {
 		s.nodeBy = now.Add(beatEvery)
 		s.writer.put(nodeFile, n)
 	} else {
-		if !now.Before(s.nodeBy) { // that of the last one was written then
+		if !now.Before(s.nodeBy) { // the last one is due by then
 			s.nodeBy = now.Add(beatEvery)
 		}
 		s.writer.putBy(nodeFile, n, s.nodeBy)
@@ -59,7 +59,7 @@ func (s *Store) Node() *v1.Node {
 	return n
 }
 
-// NodeReport is Node with what anybody may read of its messages.
+// NodeReport is Node with what clients other than root may read of its messages.
 func (s *Store) NodeReport() (*v1.Node, message.Book) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -13,23 +13,22 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// Manifests says what became of each manifest: accepted, refused and why,
-// which version runs. It is the reporting part of a manifests.Snapshot.
+// Manifests is the result of each manifest: accepted, refused and why, which version runs. It is
+// the reporting part of a manifests.Snapshot.
 type Manifests struct {
 	Dir      string    `json:"dir,omitempty"`
 	Files    []File    `json:"files"`              // sorted by path
-	Leaving  []File    `json:"leaving,omitempty"`  // those that are gone, while their pods or objects are not; paths and names alone
+	Leaving  []File    `json:"leaving,omitempty"`  // gone, but their pods or objects are not; paths and names only
 	Problems []Problem `json:"problems,omitempty"` // of the folder itself
 	Settings []Problem `json:"settings,omitempty"` // of the agent's own settings, when they were read again
 	Reports  []Problem `json:"reports,omitempty"`  // of the agent itself and of the status files; in memory only
 
 	// UpdateStable is how long a version must stay ready to count as one that works; 0: the agent
-	// does not say.
+	// does not report it.
 	UpdateStable metav1.Duration `json:"updateStable,omitzero"`
 
-	// Judge fills in a file's State and Versions as far as they do not follow from the
-	// reported pods, when the report is made. Any goroutine may call it; nil: they are
-	// filled in.
+	// Judge fills in a file's State and Versions as far as they do not follow from the reported
+	// pods, when the report is made. Any goroutine may call it; nil: they are filled in.
 	Judge func(*File) `json:"-"`
 }
 
@@ -41,13 +40,13 @@ type File struct {
 	Problems []Problem `json:"problems,omitempty"`
 
 	State    State     `json:"state,omitempty"`    // the worst of its versions, or of the file itself
-	Since    time.Time `json:"since,omitzero"`     // these bytes have it
+	Since    time.Time `json:"since,omitzero"`     // its present content has it
 	SHA256   string    `json:"sha256,omitempty"`   // of what was read, in hex
 	Versions []Version `json:"versions,omitempty"` // of the pods that the file names, sorted by pod
 	Objects  []Object  `json:"objects,omitempty"`  // the ConfigMaps and Secrets that it names, sorted by kind and name
 }
 
-// Object is what became of a ConfigMap or Secret of a file. Values are never told.
+// Object is the result of a ConfigMap or Secret of a file. Values are never shown.
 type Object struct {
 	Kind   string   `json:"kind"`
 	Name   string   `json:"name"` // namespace/name
@@ -59,7 +58,7 @@ type Object struct {
 	Pods   []string `json:"pods,omitempty"` // namespace/name of those that refer to it
 }
 
-// State is what became of a manifest, or of one pod in it.
+// State is the result of a manifest, or of one pod in it.
 type State string
 
 // The states, the better ones first.
@@ -82,8 +81,8 @@ func Worse(a, b State) State {
 	return a
 }
 
-// Version is what became of one pod of a file. The hashes are those of pods'
-// annotation kubernetes.io/config.hash.
+// Version is the result of one pod of a file. The hashes are those of pods' annotation
+// kubernetes.io/config.hash.
 type Version struct {
 	Pod     string             `json:"pod"` // namespace/name
 	State   State              `json:"state"`
@@ -92,48 +91,48 @@ type Version struct {
 	Column  int                `json:"column,omitempty"`
 	Since   time.Time          `json:"since,omitzero"`    // this content has the state
 	Hash    poduid.ContentHash `json:"hash,omitempty"`    // of the pod in the file; "": it is wrong
-	Running poduid.ContentHash `json:"running,omitempty"` // of the pod whose containers are there; "": none are
+	Running poduid.ContentHash `json:"running,omitempty"` // of the pod whose containers exist; "": none do
 	Waiting poduid.ContentHash `json:"waiting,omitempty"` // Hash, if this version waits
 	By      string             `json:"by,omitempty"`      // the file that gives a superseded pod
-	Trial   Trial              `json:"trial,omitempty"`   // whether it works, of a version that gives way if it does not
-	Output  string             `json:"output,omitempty"`  // what its containers wrote last, if it gave way; lines with the container before them
+	Trial   Trial              `json:"trial,omitempty"`   // whether it works, of a version that is rolled back if it does not
+	Output  string             `json:"output,omitempty"`  // what its containers wrote last, if it was rolled back; each line with its container
 }
 
-// Trial is what became of a version that gives way to the one before unless it works. A former
-// agent reports none.
+// Trial is the result of a version that is rolled back unless it works. A former agent reports
+// none.
 type Trial string
 
 const (
-	TrialOn     Trial = "on"     // it is not known yet
+	TrialOn     Trial = "on"     // not known yet
 	TrialPassed Trial = "passed" // it works
-	TrialFailed Trial = "failed" // it gave way, or is about to
+	TrialFailed Trial = "failed" // it was rolled back, or is about to be
 )
 
 // ReasonStopped is the status reason of a pod that the owner has stopped.
 const ReasonStopped = "Stopped"
 
-// AnnProblems is the annotation of a reported pod that says what is wrong with it beside
-// its status, as a JSON list of lines.
+// AnnProblems is the annotation of a reported pod with its problems beside its status, as a JSON
+// list of lines.
 const AnnProblems = "monopod.problems"
 
-// AnnHeld is the annotation of a pod or node that is served while the owner holds it: why,
-// and until when.
+// AnnHeld is the annotation of a pod or node that is served while the owner holds it: why, and
+// until when.
 const AnnHeld = "monopod.held"
 
-// AnnPulls is the annotation of a reported pod that says for which images it waits, as a JSON list
+// AnnPulls is the annotation of a reported pod with the images for which it waits, as a JSON list
 // of Pull.
 const AnnPulls = "monopod.pulls"
 
-// Pull is an image that is not there. What is said of it is made of this when it is read, as time
-// passes.
+// Pull is an image that is missing. Its description is made when it is read, as it changes with
+// time.
 type Pull struct {
 	Container string    `json:"container,omitempty"` // that waits for it; "": another version of the pod does
-	Text      string    `json:"text"`                // which image, and why it is not there, in words, as they stand in problems and messages
+	Text      string    `json:"text"`                // which image, and why it is missing, in words, as in problems and messages
 	Since     time.Time `json:"since,omitzero"`      // since when it is pulled, or waits for other pulls; zero: it cannot be pulled
-	Next      time.Time `json:"next,omitzero"`       // when one that cannot be pulled is tried again, or was: then that is under way
+	Next      time.Time `json:"next,omitzero"`       // the next try of one that cannot be pulled; in the past: it is in progress
 }
 
-// SetPulls makes the pod's annotation say them; without any it has none.
+// SetPulls writes the pod's annotation; without pulls it has none.
 func SetPulls(p *v1.Pod, all []Pull) {
 	if len(all) == 0 {
 		return
@@ -146,7 +145,7 @@ func SetPulls(p *v1.Pod, all []Pull) {
 	metav1.SetMetaDataAnnotation(&p.ObjectMeta, AnnPulls, string(text))
 }
 
-// PullsOf returns what a reported pod says of them.
+// PullsOf returns the pulls of a reported pod.
 func PullsOf(p *v1.Pod) (all []Pull) {
 	if json.Unmarshal([]byte(p.Annotations[AnnPulls]), &all) != nil {
 		return nil
@@ -154,11 +153,11 @@ func PullsOf(p *v1.Pod) (all []Pull) {
 	return all
 }
 
-// AnnStarts is the annotation of a reported pod that says when its containers that crash start
-// again, as a JSON object of moments by container.
+// AnnStarts is the annotation of a reported pod with the times at which its crashed containers
+// start again, as a JSON object of moments by container.
 const AnnStarts = "monopod.starts"
 
-// SetStarts makes the pod's annotation say them; without any it has none.
+// SetStarts writes the pod's annotation; without starts it has none.
 func SetStarts(p *v1.Pod, next map[string]time.Time) {
 	if len(next) == 0 {
 		return
@@ -171,7 +170,7 @@ func SetStarts(p *v1.Pod, next map[string]time.Time) {
 	metav1.SetMetaDataAnnotation(&p.ObjectMeta, AnnStarts, string(text))
 }
 
-// StartsOf returns what a reported pod says of them.
+// StartsOf returns the starts of a reported pod.
 func StartsOf(p *v1.Pod) (next map[string]time.Time) {
 	if json.Unmarshal([]byte(p.Annotations[AnnStarts]), &next) != nil {
 		return nil
@@ -179,7 +178,7 @@ func StartsOf(p *v1.Pod) (next map[string]time.Time) {
 	return next
 }
 
-// WithoutReport returns a copy of a reported pod without what is reported of it in annotations.
+// WithoutReport returns a copy of a reported pod without the annotations of the report.
 func WithoutReport(reported *v1.Pod) *v1.Pod {
 	p := reported.DeepCopy()
 	for _, name := range Annotations {
@@ -191,7 +190,7 @@ func WithoutReport(reported *v1.Pod) *v1.Pod {
 // Annotations are those of reported pods that no manifest gave.
 var Annotations = []string{AnnProblems, AnnHeld, AnnPulls, AnnStarts}
 
-// SetProblems makes the pod's annotation say the lines; without any it has none.
+// SetProblems writes the lines to the pod's annotation; without lines it has none.
 func SetProblems(p *v1.Pod, lines []string) {
 	_, had := p.Annotations[AnnProblems]
 	if len(lines) == 0 && !had {
@@ -207,7 +206,7 @@ func SetProblems(p *v1.Pod, lines []string) {
 	}
 }
 
-// ProblemsOf returns what a reported pod says beside its status.
+// ProblemsOf returns the problems of a reported pod beside its status.
 func ProblemsOf(p *v1.Pod) []string {
 	var lines []string
 	if json.Unmarshal([]byte(p.Annotations[AnnProblems]), &lines) != nil {
@@ -219,8 +218,7 @@ func ProblemsOf(p *v1.Pod) []string {
 // Problem is one thing wrong with a manifest.
 type Problem = decode.Problem
 
-// Runtime says whether the container runtime answers, and since when that has
-// been so.
+// Runtime is whether the container runtime answers, and since when.
 type Runtime struct {
 	Up       bool      `json:"up"`
 	Endpoint string    `json:"endpoint,omitempty"` // such as unix:///run/containerd/containerd.sock

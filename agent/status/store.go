@@ -35,9 +35,9 @@ import (
 //	<dir>/node.json                      a v1 Node with conditions and a heartbeat
 //	<dir>/runtime.json                   the Runtime that answered last
 //
-// Files are 0600 in 0700 folders, for a status holds env values. A power cut may undo
-// what was written last, or leave a new file empty: what must survive is in checkpoints. Any goroutine
-// may call any method; none waits for the disk but Open, Previous and Close.
+// Files are 0600 in 0700 folders, for a status holds env values. A power cut may undo the last
+// writes, or leave a new file empty: what must survive is in checkpoints. Any goroutine may call
+// any method; only Open, Previous and Close wait for the disk.
 type Store struct {
 	dir    string
 	log    *slog.Logger
@@ -48,23 +48,22 @@ type Store struct {
 	mu         sync.RWMutex // guards what follows
 	pods       map[string]Report
 	given      Manifests  // as SetManifests and SetSettings have them
-	joined     *Manifests // the same with what follows from the pods; nil: to be made
+	joined     *Manifests // the same, completed from the pods; nil: to be made
 	before     *Manifests // the last joined, at first of an earlier run; nil: none
 	runtime    Runtime
-	written    Runtime // as of runtime.json
+	written    Runtime // the content of runtime.json
 	node       *v1.Node
-	nodePublic message.Book      // what anybody may read of its messages
-	nodeBy     time.Time         // when a report on the node that brings only a heartbeat is written
+	nodePublic message.Book      // what clients other than root may read of its messages
+	nodeBy     time.Time         // when a report on the node with only a new heartbeat is written
 	listeners  []wake.Slot       // see Changes
 	wrong      map[string]string // what is wrong with parts of the agent, by part
 
-	past sync.Mutex // held while a file of an earlier run is read: a damaged one is told of once
+	past sync.Mutex // held while a file of an earlier run is read: a damaged one is logged once
 }
 
-// Open returns the store in dir, which it makes if it must, without the
-// unfinished files that a killed process left there. Files of an earlier run
-// stay until SetPod, RemovePod or Sweep. On a disk that takes no data the folder
-// is left as it is, and written as soon as the disk takes some.
+// Open returns the store in dir, which it makes if necessary, without the unfinished files that a
+// killed process left there. Files of an earlier run stay until SetPod, RemovePod or Sweep. On a
+// disk that takes no data the folder is left as it is, and written as soon as the disk takes data.
 func Open(dir string, log *slog.Logger) (*Store, error) {
 	for _, d := range []string{dir, filepath.Join(dir, "pods")} {
 		if err := openDir(d); err != nil && !disk.Unwritable(err) {
@@ -87,25 +86,23 @@ func openDir(dir string) error {
 	return disk.RemoveTemps(dir)
 }
 
-// Close writes the pending files, each once, and ends the writer. It returns an
-// error if files stayed unwritten or ctx ended first. Reports that come later are
-// kept in memory only.
+// Close writes the pending files, each once, and ends the writer. It returns an error if files
+// stayed unwritten or ctx ended first. Later reports are kept in memory only.
 func (s *Store) Close(ctx context.Context) error { return s.writer.close(ctx) }
 
-// Report is what is reported of a pod.
+// Report is the report of a pod.
 type Report struct {
 	Pod *v1.Pod
-	// Public has what anybody may read of the messages in Pod. It is in memory only: of
-	// what an earlier run reported only root reads the messages, until it is found out
-	// again.
+	// Public has what clients other than root may read of the messages in Pod. It is in memory
+	// only: messages reported by an earlier run are for root alone, until they are found again.
 	Public message.Book
 }
 
-// SetPod reports a pod of whose messages only root reads any.
+// SetPod reports a pod of whose messages only root may read any.
 func (s *Store) SetPod(key string, pod *v1.Pod) { s.SetReport(key, Report{Pod: pod}) }
 
-// SetReport reports a pod under its key, "namespace/name". The store owns all of it from
-// now on: it must not be changed. Nothing happens if it equals the last one.
+// SetReport reports a pod under its key, "namespace/name". The store owns all of it from now on:
+// it must not be changed. Nothing happens if it equals the last one.
 func (s *Store) SetReport(key string, r Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +162,7 @@ func (s *Store) Pods() []*v1.Pod {
 	return pods
 }
 
-// Reports is Pods with what anybody may read of their messages.
+// Reports is Pods with what clients other than root may read of their messages.
 func (s *Store) Reports() []Report {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -176,8 +173,8 @@ func (s *Store) Reports() []Report {
 	return reports
 }
 
-// Previous returns the pod as an earlier run of the agent last reported it.
-// Once SetPod or RemovePod has been called for the key there is none.
+// Previous returns the pod as an earlier run of the agent last reported it. Once SetPod or
+// RemovePod has been called for the key there is none.
 func (s *Store) Previous(key string) (*v1.Pod, bool) {
 	if _, ok := s.Pod(key); ok || s.writer.pending(podFile(key)) {
 		return nil, false
@@ -186,7 +183,7 @@ func (s *Store) Previous(key string) (*v1.Pod, bool) {
 	defer s.past.Unlock()
 	var pod v1.Pod
 	err := disk.ReadOrAside(filepath.Join(s.dir, podFile(key)), func(b []byte) error {
-		if len(bytes.Trim(b, "\x00")) == 0 { // a power cut left it so
+		if len(bytes.Trim(b, "\x00")) == 0 { // left by a power cut
 			return nil
 		}
 		if err := disk.JSON(&pod)(b); err != nil || pod.Name != "" {
@@ -200,7 +197,7 @@ func (s *Store) Previous(key string) (*v1.Pod, bool) {
 	return &pod, err == nil && pod.Name != ""
 }
 
-// Last returns the pod as it was last reported, by this run of the agent or an earlier one.
+// Last returns the last report of the pod, by this run of the agent or an earlier one.
 func (s *Store) Last(key string) (*v1.Pod, bool) {
 	if p, ok := s.Pod(key); ok {
 		return p, true
@@ -211,8 +208,8 @@ func (s *Store) Last(key string) (*v1.Pod, bool) {
 	return s.Pod(key) // it may have been reported in between, and is not the previous one any more
 }
 
-// SetManifests reports what became of the manifests, all but m.Settings. The
-// store owns m's slices from now on.
+// SetManifests reports the results of the manifests, all but m.Settings. The store owns m's slices
+// from now on.
 func (s *Store) SetManifests(m Manifests) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,8 +246,7 @@ func (s *Store) Manifests() Manifests {
 	return m
 }
 
-// SetProblem reports what is wrong with a part of the agent; "": nothing is any more. It
-// is in memory only.
+// SetProblem reports the problem of a part of the agent; "": it has none. It is in memory only.
 func (s *Store) SetProblem(part, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +258,7 @@ func (s *Store) SetProblem(part, text string) {
 	s.changed()
 }
 
-// problems returns what is wrong with the agent itself.
+// problems returns the problems of the agent itself.
 func (s *Store) problems() (all []Problem) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -272,8 +268,8 @@ func (s *Store) problems() (all []Problem) {
 	return all
 }
 
-// SetRuntime reports the runtime. Only one that answers is written, for those who
-// ask it while no agent runs.
+// SetRuntime reports the runtime. Only one that answers is written, for commands that query it
+// while no agent runs.
 func (s *Store) SetRuntime(r Runtime) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,17 +288,17 @@ func (s *Store) Runtime() Runtime {
 	return s.runtime
 }
 
-// OnTrouble has tell called when a report cannot be written, once for each
-// cause until all could be again. It must return at once, and not call the store.
-func (s *Store) OnTrouble(tell func(err error)) {
+// OnTrouble sets the func that is called when a report cannot be written, once for each cause
+// until all could be written again. It must return at once, and not call the store.
+func (s *Store) OnTrouble(report func(err error)) {
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()
-	s.writer.trouble = tell
+	s.writer.trouble = report
 }
 
-// Changes returns a channel that signals changes of pods and of the runtime: its
-// one slot is filled with each, so that a reader that empties it and then looks
-// has seen the newest. The reader must do so for as long as the store lives.
+// Changes returns a channel that signals changes of pods and of the runtime: its one slot is
+// filled with each, so that a reader that empties it and then looks has seen the newest. The
+// reader must do so for as long as the store lives.
 func (s *Store) Changes() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -311,7 +307,7 @@ func (s *Store) Changes() <-chan struct{} {
 	return c
 }
 
-// changed tells of a change: s.mu is held.
+// changed signals a change: s.mu is held.
 func (s *Store) changed() {
 	for _, c := range s.listeners {
 		c.Wake()

@@ -21,35 +21,34 @@ import (
 )
 
 const (
-	// A file is written when its report has been still for gather, at the latest
-	// gatherMost after the first change: those of a starting pod become one write.
+	// A file is written when its report has not changed for gather, at the latest gatherMost after
+	// the first change: those of a starting pod become one write.
 	gather     = 500 * time.Millisecond
 	gatherMost = time.Second
 	// along is how soon a file must be due to be written along with another.
 	along = 100 * time.Millisecond
 )
 
-// job is a pending change of one file: written with value, or removed if there is
-// none.
+// job is a pending change of one file: written with value, or removed if there is none.
 type job struct {
 	value any
-	fails int       // tries that went wrong
+	fails int       // failed tries
 	next  time.Time // not before; zero: at once
 	limit time.Time // next may not be put off beyond it
 	taken bool      // it is being done
 }
 
-// writer brings jobs to disk, one goroutine for all. There is at most one job
-// per file, the latest. None is synced: after a power cut reports are made again of
-// the runtime and of checkpoints, which are, and a file may be as it was before, or
-// empty, which readers take for none.
+// writer writes jobs to disk, one goroutine for all. There is at most one job per file, the
+// latest. None is synced: after a power cut reports are made again from the runtime and from
+// checkpoints, which are, and a file may be as it was before, or empty, which readers treat as
+// missing.
 type writer struct {
 	dir     string
 	log     *slog.Logger
 	woken   wake.Slot
 	closing chan struct{}
 	done    chan struct{}
-	said    map[string]bool // causes logged since writes last worked; the goroutine's own
+	logged  map[string]bool // causes logged since writes last worked; the goroutine's own
 
 	mu     sync.Mutex // guards what follows
 	jobs   map[string]*job
@@ -64,15 +63,15 @@ func startWriter(dir string, log *slog.Logger) *writer {
 	w := &writer{
 		dir: dir, log: log,
 		woken: wake.New(), closing: make(chan struct{}), done: make(chan struct{}),
-		trouble: func(error) {}, said: map[string]bool{}, jobs: map[string]*job{},
+		trouble: func(error) {}, logged: map[string]bool{}, jobs: map[string]*job{},
 	}
 	go w.run()
 	return w
 }
 
-// put sets the job for a file, named relative to the folder: to write value, or to
-// remove the file if that is nil. It takes the place of one that waits; a back-off
-// goes on. The file is written when its report is still for gather.
+// put sets the job for a file, named relative to the folder: to write value, or to remove the file
+// if that is nil. It replaces one that waits; a back-off continues. The file is written when its
+// report has not changed for gather.
 func (w *writer) put(file string, value any) {
 	now := time.Now()
 	w.set(file, &job{value: value, next: now.Add(gather), limit: now.Add(gatherMost)})
@@ -103,7 +102,7 @@ func (w *writer) set(file string, j *job) {
 	w.woken.Wake()
 }
 
-// sweep asks for the removal of all pod files but those in keep.
+// sweep requests the removal of all pod files but those in keep.
 func (w *writer) sweep(keep map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +117,7 @@ func (w *writer) pending(file string) bool {
 	return w.jobs[file] != nil
 }
 
-// illness returns why files are behind what is reported, nil if they are not.
+// illness returns why files are older than the reports, nil if they are not.
 func (w *writer) illness() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -203,8 +202,8 @@ func (w *writer) due(all bool) map[string]*job {
 	return due
 }
 
-// addStale turns a sweep that was asked for into removals. It reads the folder
-// without the lock; a file reported meanwhile has a job by then and stays.
+// addStale turns a requested sweep into removals. It reads the folder without the lock; a file
+// reported meanwhile has a job by then and stays.
 func (w *writer) addStale() {
 	w.mu.Lock()
 	keep := w.keep
@@ -217,7 +216,7 @@ func (w *writer) addStale() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
-		w.sayIll(err)
+		w.logIll(err)
 	}
 	for _, e := range entries {
 		file := filepath.Join("pods", disk.WithoutAside(e.Name()))
@@ -245,8 +244,8 @@ func (w *writer) do(file string, j *job) (err error) {
 	return err
 }
 
-// record keeps the result of a job, unless a newer one replaced it: then the
-// newer one inherits only the back-off.
+// record keeps the result of a job, unless a newer one replaced it: then the newer one inherits
+// only the back-off.
 func (w *writer) record(file string, j *job, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -257,11 +256,11 @@ func (w *writer) record(file string, j *job, err error) {
 		} else {
 			now.fails = 0
 		}
-		w.sayWell()
+		w.logWell()
 		return
 	}
 	now.fails++
 	now.taken = false
 	now.next = time.Now().Add(backoff.After(now.fails))
-	w.sayIll(err)
+	w.logIll(err)
 }

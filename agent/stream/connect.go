@@ -23,11 +23,11 @@ const (
 	upgrade        = "SPDY/3.1"
 
 	connectTimeout = 10 * time.Second // for the connection and the answer to the upgrade
-	refusalLimit   = 4 << 10          // of what a server says that refuses
+	refusalLimit   = 4 << 10          // of the text of a refusal
 )
 
-// connect asks the server behind the URL for a connection that speaks SPDY, and a protocol
-// over it. It takes loopback addresses only: the URL is a pass to a container.
+// connect opens a connection to the server behind the URL that speaks SPDY, and a protocol over
+// it. It accepts only loopback addresses: the URL gives access to a container.
 func connect(ctx context.Context, address, protocol string) (*upgraded, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -88,11 +88,11 @@ func upgradeConn(conn net.Conn, u *url.URL, protocol string) (*upgraded, error) 
 	return &upgraded{Conn: conn, r: r}, nil
 }
 
-// upgraded is a connection of which some was read already.
+// upgraded is a connection of which some was already read.
 type upgraded struct {
 	net.Conn
 	r    *bufio.Reader
-	lost atomic.Bool // nothing more comes: the server, or this side, has closed it
+	lost atomic.Bool // no more data arrives: the server, or this side, has closed it
 }
 
 func (u *upgraded) Read(p []byte) (int, error) {

@@ -20,23 +20,23 @@ type ForwardError struct{ Text string }
 
 func (e *ForwardError) Error() string { return e.Text }
 
-// errCut is that the runtime went away in the middle of a connection.
+// errCut: the runtime ended in the middle of a connection.
 var errCut = errors.New("the runtime ended the connection before its end")
 
-// quiet is how long nothing must have come from the pod before it is told that this side has
-// no more to say. containerd and CRI-O end a connection a second after one of its sides has
-// ended: an answer that is under way would be cut off, and look as if it were whole.
+// quiet is how long the pod must have sent nothing before the end of this side's data is passed on
+// to it. containerd and CRI-O end a connection a second after one of its sides has ended: an
+// answer under way would be cut off, and look complete.
 const quiet = time.Second
 
-// settle is how long an end of what the pod says waits for what the runtime says of it: the
-// streams end at once where something went wrong, too.
+// settle is how long the end of the pod's data waits for the runtime's verdict: the streams end at
+// once after an error, too.
 const settle = 100 * time.Millisecond
 
-// Forward passes a connection of this machine on to the port of a pod at the URL that the
-// runtime gave for that pod, until both of its sides have ended, the runtime ends it, or ctx
-// does. Each side may end before the other. It closes local, and resets it where the
-// connection came to no proper end. Each connection has one of its own to the runtime: on a
-// common one, a reader that does not read would keep up all others.
+// Forward passes a connection of this machine on to the port of a pod at the URL that the runtime
+// gave for that pod, until both of its sides have ended, the runtime ends it, or ctx does. Each
+// side may end before the other. It closes local, and resets it if the connection did not end
+// properly. Each connection has one of its own to the runtime: on a common one, a reader that does
+// not read would block all others.
 func Forward(ctx context.Context, url string, port uint16, local *net.TCPConn) error {
 	return forwardTo(ctx, url, port, local, quiet)
 }
@@ -97,11 +97,11 @@ func (f *forward) run(ctx context.Context, port uint16) (err error) {
 	if f.failure, err = f.open(streamError, port); err != nil {
 		return err
 	}
-	f.failure.Close() // of which the server is the only one that writes
+	f.failure.Close() // only the server writes to it
 	if f.data, err = f.open("data", port); err != nil {
 		return err
 	}
-	came, told, over := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	came, judged, over := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	var moving sync.WaitGroup
 	defer moving.Wait()
 	defer func() { closeLocal(f.local, err) }()
@@ -115,21 +115,21 @@ func (f *forward) run(ctx context.Context, port uint16) (err error) {
 	down := make(chan struct{})
 	moving.Go(func() {
 		defer close(down)
-		if f.down(came, told) != nil {
+		if f.down(came, judged) != nil {
 			left <- struct{}{}
 		}
 	})
-	var said error
+	var failure error
 	moving.Go(func() {
-		defer close(told)
-		said = f.verdict()
+		defer close(judged)
+		failure = f.verdict()
 	})
 	defer f.end()
 	select {
-	case <-told: // the runtime is through with it; what it has sent is passed on
+	case <-judged: // the runtime has finished with it; what it has sent is passed on
 		select {
 		case <-down:
-			return said
+			return failure
 		case <-left:
 			return nil
 		case <-ctx.Done():
@@ -153,8 +153,8 @@ func (f *forward) open(name string, port uint16) (*spdystream.Stream, error) {
 	return s, nil
 }
 
-// verdict waits until the runtime is through with the connection, and returns what went wrong.
-// A runtime leaves the connection itself open then.
+// verdict waits until the runtime has finished with the connection, and returns its error. A
+// runtime leaves the connection itself open then.
 func (f *forward) verdict() error {
 	text, _ := io.ReadAll(io.LimitReader(f.failure, statusLimit))
 	io.Copy(io.Discard, f.failure)
@@ -167,12 +167,12 @@ func (f *forward) verdict() error {
 	return nil
 }
 
-// up passes on what the client of this machine says, and that it has no more to say.
+// up passes on the data of the client of this machine, and their end.
 func (f *forward) up(came, over <-chan struct{}) error {
 	w := &watched{to: f.data}
 	_, err := io.Copy(w, struct{ io.Reader }{f.local})
 	if w.err != nil {
-		return nil // the runtime has ended it, and says so
+		return nil // the runtime has ended it, and reports that
 	}
 	if err != nil {
 		return err
@@ -189,22 +189,22 @@ func (f *forward) up(came, over <-chan struct{}) error {
 	}
 }
 
-// down passes on what the pod says, and that it has no more to say.
-func (f *forward) down(came chan<- struct{}, told <-chan struct{}) error {
+// down passes on the data of the pod, and their end.
+func (f *forward) down(came chan<- struct{}, judged <-chan struct{}) error {
 	w := &watched{to: f.local}
 	io.Copy(w, &heard{f.data, came})
 	if w.err != nil || f.conn.lost.Load() {
 		return w.err
 	}
 	select {
-	case <-told: // then all of it is over
+	case <-judged: // then all of it is over
 	case <-time.After(settle):
 		f.local.CloseWrite()
 	}
 	return nil
 }
 
-// heard notes that something came.
+// heard records that data arrived.
 type heard struct {
 	io.Reader
 	came chan<- struct{}

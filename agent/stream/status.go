@@ -11,12 +11,11 @@ import (
 	"monopod/agent/runtimewords"
 )
 
-// statusLimit bounds what a server says of a command's end.
+// statusLimit bounds a server's report on a command's end.
 const statusLimit = 64 << 10
 
-// StartError is a command that could not be started. Code is 127 if there is no such
-// command, 126 if it cannot be executed, as a shell has it, or 0 where the reason is
-// another one.
+// StartError is a command that could not be started. Code is 127 if there is no such command, 126
+// if it cannot be executed, as in a shell, or 0 for any other reason.
 type StartError struct {
 	Code int
 	Text string // the runtime's
@@ -24,7 +23,7 @@ type StartError struct {
 
 func (e *StartError) Error() string { return e.Text }
 
-// ended reads the exit code from a v1 Status, as it ends the error stream.
+// ended reads the exit code from a v1 Status, which ends the error stream.
 func ended(data []byte) (int, error) {
 	if len(data) == 0 {
 		return 0, errors.New("the runtime ended the connection and did not say how the command ended")

@@ -1,8 +1,8 @@
-// Package stream connects this machine's streams with those of containers, at the URLs that
-// a CRI runtime gives for that: commands, the processes of containers, and ports of pods. It
-// speaks what all runtimes' streaming servers have in common, the kubelet's remote command
-// protocol v4 and its port forwarding over SPDY/3.1: over WebSocket, their other one, there
-// is no way to end standard input.
+// Package stream connects this machine's streams with those of containers, at the URLs that a CRI
+// runtime gives for that: commands, the processes of containers, and ports of pods. It speaks what
+// all runtimes' streaming servers have in common, the kubelet's remote command protocol v4 and its
+// port forwarding over SPDY/3.1: over WebSocket, their other one, there is no way to end standard
+// input.
 package stream
 
 import (
@@ -42,16 +42,15 @@ const (
 // limit for all of them together is 30 s in all runtimes.
 const replyTimeout = 30 * time.Second
 
-// replyLook is how often the connection is looked at meanwhile.
+// replyLook is how often the connection is checked meanwhile.
 const replyLook = 50 * time.Millisecond
 
-// Run runs the command behind the URL and returns its exit code once it has
-// ended and all that it wrote is passed on. Behind the URL of an attachment is what the
-// container runs already, and the exit code is 0 however that ended. ctx's end closes the connection;
-// what becomes of the command then is the runtime's affair. A failed write to
-// Out or Err ends it likewise, and is the error. A read of In that waits when
-// the command ends, or a write that waits when ctx does, is left behind: no
-// file can be told to give up.
+// Run runs the command behind the URL and returns its exit code once it has ended and all of its
+// output is passed on. Behind the URL of an attachment is what the container already runs, and the
+// exit code is 0 however that ended. ctx's end closes the connection; the runtime decides what
+// happens to the command then. A failed write to Out or Err ends it likewise, and is the error. A
+// read of In that waits when the command ends, or a write that waits when ctx does, is left
+// behind: a file cannot be interrupted.
 func Run(ctx context.Context, url string, s Streams) (code int, err error) {
 	conn, err := connect(ctx, url, commandProtocol)
 	if err != nil {
@@ -75,7 +74,7 @@ func Run(ctx context.Context, url string, s Streams) (code int, err error) {
 	return code, err
 }
 
-// run is a command under way.
+// run is a running command.
 type run struct {
 	conn    *upgraded
 	spdy    *spdystream.Connection
@@ -86,8 +85,8 @@ type run struct {
 	written error // the first write that failed
 }
 
-// end closes the connection. Each stream is closed separately, as one that is not
-// read any more would block all others.
+// end closes the connection. Each stream is closed separately, as one that is not read any more
+// would block all others.
 func (r *run) end() {
 	r.conn.Close()
 	for _, s := range r.made {
@@ -147,8 +146,8 @@ func (r *run) open() error {
 	return nil
 }
 
-// accepted waits until the server has accepted a stream. The library does not notice that
-// the connection is gone meanwhile.
+// accepted waits until the server has accepted a stream. The library does not notice that the
+// connection is lost meanwhile.
 func accepted(s *spdystream.Stream, conn *upgraded) (err error) {
 	for waited := time.Duration(0); waited < replyTimeout; waited += replyLook {
 		if err = s.WaitTimeout(replyLook); err != spdystream.ErrTimeout {
@@ -174,13 +173,13 @@ func (r *run) names() []string {
 	return append(names, streamErr)
 }
 
-// feed passes the input on and says when it has ended.
+// feed passes the input on, and its end.
 func (r *run) feed(to *spdystream.Stream) {
-	io.Copy(to, struct{ io.Reader }{r.streams.In}) // an error is that of a command that has ended
+	io.Copy(to, struct{ io.Reader }{r.streams.In}) // an error means that the command has ended
 	to.Close()
 }
 
-// drain passes output on. Where that fails, the command is given up.
+// drain passes output on. If that fails, the command is given up.
 func (r *run) drain(to io.Writer, from io.Reader) {
 	w := &watched{to: to}
 	io.Copy(w, from)
@@ -193,7 +192,7 @@ func (r *run) drain(to io.Writer, from io.Reader) {
 	r.end()
 }
 
-// watched remembers what went wrong with writing, apart from reading.
+// watched records write errors, apart from read errors.
 type watched struct {
 	to  io.Writer
 	err error
@@ -205,7 +204,7 @@ func (w *watched) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// resize tells the server of each size until the command is over.
+// resize sends the server each size until the command is over.
 func (r *run) resize(to io.WriteCloser, over <-chan struct{}) {
 	defer to.Close()
 	encode := json.NewEncoder(to)

@@ -23,10 +23,9 @@ import (
 // agent observes its result.
 const LeaveIn = 5 * time.Second
 
-// Apply carries out a plan's steps, one after the other, the actions of each
-// together. It ends at the first step with a failure that the others wait for, or
-// with a call that hangs. A failed container start is none: it is kept as a
-// failure, and other containers start.
+// Apply carries out a plan's steps, one after the other, the actions of each together. It ends at
+// the first step with a failure that the others wait for, or with a call that hangs. A failed
+// container start does not end it: it is kept as a failure, and other containers start.
 func (w *Worker) Apply(ctx context.Context, s *plan.Facts, steps [][]plan.Action) error {
 	w.start.prefetch(ctx, s, steps)
 	for _, step := range steps {
@@ -119,8 +118,8 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 	return nil
 }
 
-// change carries out an action of an update in place. What failed gives way whether the disk takes
-// the record of that or not, which is written with the next step.
+// change carries out an action of an update in place. A version that failed is
+// replaced even if the disk does not take the record, which is written with the next step.
 func (w *Worker) change(ctx context.Context, s *plan.Facts, a plan.Action) error {
 	c, err := inplace.Apply(ctx, &w.pod.files, w.pod.known[a.UID], s.Pod, a)
 	if err != nil {
@@ -144,8 +143,8 @@ func isTask(a plan.Action) bool {
 	return false
 }
 
-// task returns what a task does, nil for an action that is none. ctx ends its wait
-// for a slot. It may use nothing that the worker's goroutine changes later.
+// task returns what a task does, nil for an action that is none. ctx ends its wait for a slot. It
+// must not use what the worker's goroutine changes later.
 func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(firm context.Context, k *task) error {
 	if !isTask(a) {
 		return nil
@@ -239,8 +238,8 @@ func (w *Worker) setUp(ctx context.Context, s *plan.Facts) error {
 	return plan.Because("FailedMount", err)
 }
 
-// noteStart writes down that the pod starts in this boot, and from when on it is active in it.
-// What pods that start after others and those that never restart do next depends on that.
+// noteStart records that the pod starts in this boot, and since when it is active in it. What pods
+// that start after others and those that never restart do next depends on that.
 func (w *Worker) noteStart(s *plan.Facts) error {
 	c := w.pod.known[string(s.Pod.UID)]
 	if c == nil {
@@ -260,9 +259,9 @@ func (w *Worker) noteStart(s *plan.Facts) error {
 	return nil
 }
 
-// forget removes what the agent itself made for an instance, its checkpoint
-// last. If another pod has the uid now, the files named by the uid are that
-// pod's and stay. next: the uid of the version that comes; "": none does.
+// forget removes what the agent itself made for an instance, its checkpoint last. If another pod
+// has the uid now, the files named by the uid are that pod's and stay. next: the uid of the
+// version that follows; "": none.
 func (w *Worker) forget(ctx context.Context, uid, next string) error {
 	if next == "" {
 		if err := w.pod.files.Discard(ctx, w.pod.shared.Disk.Root.NextOf(w.pod.key), uid); err != nil {

@@ -17,14 +17,14 @@ func (p *pod) save(c *checkpoint.Checkpoint, save func(*checkpoint.Checkpoint) e
 		return err
 	}
 	p.setKnown(c, false)
-	if c.Next { // it is what was accepted now
+	if c.Next { // the version accepted now
 		return p.shared.Disk.Root.DropNext(p.shared.Disk.Root.NextOf(p.key))
 	}
 	return nil
 }
 
-// rememberOrWarn saves a checkpoint, which says what. Neither a full disk nor a power cut
-// stops the work: a restarted agent decides the same again.
+// rememberOrWarn saves a checkpoint; what describes its content, for the log. Neither a full disk
+// nor a power cut stops the work: a restarted agent decides the same again.
 func (p *pod) rememberOrWarn(c *checkpoint.Checkpoint, what string) {
 	err := p.save(c, p.shared.Disk.Root.SaveLightly)
 	if p.unsaved.IsNew(what, err) {

@@ -16,18 +16,18 @@ import (
 	"monopod/manifests"
 )
 
-// commit is a version that is to take the place of one that runs. Until the disk says so, the
-// worker goes by the update before: nothing stops, and what crashes starts again.
+// commit is a version that is to replace one that runs. Until that is on disk, the worker follows
+// the update before: nothing stops, and what crashes starts again.
 type commit struct {
-	next  Update    // with that version; without one, nothing is to be committed
-	why   string    // the last try failed; "": none has
-	told  State     // to the sync loop
-	tries int       // that failed
-	retry time.Time // when the next one is
+	next  Update    // with that version; without one, nothing is pending
+	why   string    // why the last try failed; "": it did not
+	sent  State     // to the sync loop
+	tries int       // failed tries
+	retry time.Time // of the next try
 }
 
-// byFormer returns what the worker goes by in place of an update whose version is to take the
-// place of one that runs: the update before, until commitNext has committed that.
+// byFormer returns what the worker follows in place of an update whose version is to replace one
+// that runs: the update before, until commitNext has committed the new one.
 func (w *Worker) byFormer(u Update) Update {
 	if !w.takesPlace(u) {
 		w.commit = commit{}
@@ -45,9 +45,10 @@ func (w *Worker) byFormer(u Update) Update {
 	return former
 }
 
-// takesPlace reports whether the version of an update takes the place of one that runs, which is
-// the accepted one on disk. What is halted stops whatever the disk takes. One that was never made
-// gives way whether its successor can run or not: it is not to start while that is not recorded.
+// takesPlace reports whether the version of an update replaces one that runs, which is the
+// accepted one on disk. A halted pod stops whether or not the disk takes anything. A version that
+// was never made is replaced whether its successor can run or not: it must not start while that is
+// not recorded.
 func (w *Worker) takesPlace(u Update) bool {
 	former := w.pod.current.Pod
 	if u.Pod == nil || former == nil || u.Halted.Reason != "" || w.pod.current.Halted.Reason != "" || manifests.Same(former, u.Pod) {
@@ -63,9 +64,9 @@ func (w *Worker) takesPlace(u Update) bool {
 	return former.UID != u.Pod.UID || update.Planned(c.Version(), u.Pod, w.pod.shared.Settings().UpdatePolicy).Kind == update.Replace
 }
 
-// commitNext commits that another version takes the place of the one that runs, and returns the
-// update with it; else the one that the worker goes by. retry is when it is tried again; zero:
-// there is nothing to try.
+// commitNext commits that another version replaces the one that runs, and returns the update with
+// it, or else the one that the worker follows. retry is the time of the next try; zero: there is
+// none.
 func (w *Worker) commitNext(ctx context.Context, u Update) (now Update, retry time.Time) {
 	x := &w.commit
 	if x.next.Pod == nil {
@@ -74,7 +75,7 @@ func (w *Worker) commitNext(ctx context.Context, u Update) (now Update, retry ti
 	if time.Now().Before(x.retry) {
 		return u, x.retry
 	}
-	if ctx.Err() != nil { // another update has come, which may take it back
+	if ctx.Err() != nil { // another update has come, which may revert it
 		return u, time.Time{}
 	}
 	firm, cancel := w.pod.detached()
@@ -83,7 +84,7 @@ func (w *Worker) commitNext(ctx context.Context, u Update) (now Update, retry ti
 	err := w.commitTo(firm, s, string(u.Pod.UID))
 	if err != nil {
 		w.commitFailed(err)
-		w.tellCommit(ctx)
+		w.reportCommit(ctx)
 		return w.byFormer(x.next), x.retry
 	}
 	if x.why != "" {
@@ -93,21 +94,21 @@ func (w *Worker) commitNext(ctx context.Context, u Update) (now Update, retry ti
 	w.pod.log.Info(plan.DoMarkRemoving.Done(), "reason", plan.WhyReplaced)
 	now = x.next
 	x.why = ""
-	w.tellCommit(ctx)
+	w.reportCommit(ctx)
 	w.commit = commit{}
 	return now, time.Time{}
 }
 
-// tellCommit tells the sync loop whether the version is committed, where that is new to it.
-func (w *Worker) tellCommit(ctx context.Context) {
+// reportCommit reports to the sync loop whether the version is committed, if that has changed.
+func (w *Worker) reportCommit(ctx context.Context) {
 	x := &w.commit
 	now := State{Key: w.pod.key, Generation: x.next.Generation, OfCommit: true, Uncommitted: x.why}
-	if now == x.told || x.why == "" && x.told.Uncommitted == "" {
+	if now == x.sent || x.why == "" && x.sent.Uncommitted == "" {
 		return
 	}
 	select {
 	case w.pod.shared.States <- now:
-		x.told = now
+		x.sent = now
 	case <-ctx.Done():
 	}
 }
@@ -120,7 +121,7 @@ func soonest(a, b time.Time) time.Time {
 	return a
 }
 
-// commitFailed says, once, that a version is not committed.
+// commitFailed records a failed commit, and logs the first failure.
 func (w *Worker) commitFailed(err error) {
 	x := &w.commit
 	isNew := x.why == ""
@@ -136,8 +137,8 @@ func (w *Worker) commitFailed(err error) {
 		message.Instead(line, message.Fixed("the version before runs on")))
 }
 
-// markRemoving records that an instance must go. Only where another version is to run in its
-// place does that wait for the disk.
+// markRemoving records that an instance must go. It waits for the disk only if another version is
+// to run in its place.
 func (w *Worker) markRemoving(ctx context.Context, s *plan.Facts, uid string) error {
 	if s.Pod != nil && s.Halted.Reason == "" {
 		return plan.Because("FailedCheckpoint", w.commitTo(ctx, s, uid))
@@ -155,8 +156,8 @@ func (w *Worker) markRemoving(ctx context.Context, s *plan.Facts, uid string) er
 	return nil
 }
 
-// commitTo records that an instance must go. A version that takes its place is on disk before
-// that, and is the accepted one from then on: whenever the agent dies, one of the two is.
+// commitTo records that an instance must go. A version that replaces it is on disk before that,
+// and is the accepted one from then on: whenever the agent dies, one of the two is accepted.
 func (w *Worker) commitTo(ctx context.Context, s *plan.Facts, uid string) error {
 	err := w.saveNext(ctx, s, uid)
 	if err == nil {
@@ -168,8 +169,8 @@ func (w *Worker) commitTo(ctx context.Context, s *plan.Facts, uid string) error 
 	return err
 }
 
-// knowNext lets the version that is accepted from now on be known as an agent that starts now knows
-// it: it may start though the disk takes no more.
+// knowNext makes the worker know the version accepted now as an agent that starts now would: it
+// may start even if the disk takes no more.
 func (w *Worker) knowNext(accepted *manifests.Pod) {
 	next := w.pod.shared.Disk.Root.NextOf(w.pod.key)
 	if next == nil || next.Digest != accepted.Digest || w.pod.known[next.Uid()] != nil {
@@ -184,7 +185,7 @@ func (w *Worker) removing(s *plan.Facts, uid string) *checkpoint.Checkpoint {
 	return w.checkpointOf(s, uid).Removing(metav1.Now(), w.pod.shared.Disk.Machine.Boot.Mark())
 }
 
-// saveNext records the desired version, of which this instance is not, unless that is done.
+// saveNext records the desired version, of which this instance is not, unless it is recorded.
 func (w *Worker) saveNext(ctx context.Context, s *plan.Facts, uid string) error {
 	if w.isAccepted(s.Pod, uid) {
 		return nil
@@ -196,16 +197,16 @@ func (w *Worker) saveNext(ctx context.Context, s *plan.Facts, uid string) error 
 	return w.pod.files.SaveNext(ctx, w.newCheckpoint(s), uid)
 }
 
-// discard removes what was prepared of a pod that goes, of which this is an instance.
+// discard removes what was prepared of a pod that is removed, of which this is an instance.
 func (w *Worker) discard(ctx context.Context, uid string) error {
 	next := w.pod.shared.Disk.Root.NextOf(w.pod.key)
 	if next != nil && w.pod.known[next.Uid()] != nil {
-		uid = next.Uid() // it goes as an instance
+		uid = next.Uid() // next is an instance, and is removed as one
 	}
 	return w.pod.files.Discard(ctx, next, uid)
 }
 
-// isAccepted reports whether the desired version is accepted already, as another instance than
+// isAccepted reports whether the desired version is already accepted, as an instance other than
 // this one.
 func (w *Worker) isAccepted(desired *manifests.Pod, uid string) bool {
 	c := w.pod.known[string(desired.UID)]

@@ -17,7 +17,7 @@ const reasonEdited = "ObjectChanged"
 // edits is what has changed of the ConfigMaps and Secrets of a pod since its containers started. It
 // belongs to the worker's goroutine, and knows nothing of what changed before there was a worker.
 type edits struct {
-	pod    *v1.Pod                 // the version that was looked at last; nil: none
+	pod    *v1.Pod                 // the version that was compared last; nil: none
 	seen   *objects.Set            // what it referred to then
 	former map[string]fixed        // by container name: those with former values
 	lacks  map[string]message.Text // by container name: what its next start would not find
@@ -26,8 +26,8 @@ type edits struct {
 // fixed is what an attempt of a container has of objects since it started.
 type fixed struct{ id, was string }
 
-// follow looks at the objects of the pod, if they or the pod are others than before. It returns the
-// edits; changed says that there may be any.
+// follow compares the objects of the pod with the former ones, if they or the pod changed. It
+// returns the edits; changed reports that there may be any.
 func (e *edits) follow(s *plan.Facts, now *objects.Set, changed bool) (all []objects.Edit) {
 	pod := s.Pod.Pod
 	if !changed && e.pod == pod {
@@ -53,7 +53,7 @@ func (e *edits) follow(s *plan.Facts, now *objects.Set, changed bool) (all []obj
 	return all
 }
 
-// keep records what an attempt has, unless that is known from an edit before.
+// keep records what an attempt has, unless it is known from an edit before.
 func (e *edits) keep(container, id, was string) {
 	if e.former == nil {
 		e.former = map[string]fixed{}
@@ -63,7 +63,7 @@ func (e *edits) keep(container, id, was string) {
 	}
 }
 
-// notes says which containers that run have former values, and which could not start again.
+// notes returns which containers that run have former values, and which could not start again.
 func (e *edits) notes(s *plan.Facts, now *objects.Set) (all []message.Text) {
 	if len(e.former)+len(e.lacks) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func attemptOf(s *plan.Facts, container string) string {
 	return ""
 }
 
-// followEdits tells what edits of objects mean to the pod.
+// followEdits records events for edits of objects, and what they mean to the pod.
 func (w *Worker) followEdits(s *plan.Facts, changed bool) {
 	now := w.pod.shared.Disk.Objects.Now()
 	for _, edit := range w.edits.follow(s, now, changed) {

@@ -27,8 +27,8 @@ func (w *Worker) end(ctx context.Context, s *plan.Facts, a plan.Action) error {
 	return w.pod.remember(w.checkpointOf(s, a.UID).WithEnd(st))
 }
 
-// checkpointOf returns the checkpoint of an instance. The desired one may have
-// none: it runs, its checkpoint is missing, and the disk takes no other.
+// checkpointOf returns the checkpoint of an instance. The desired one may have none: it runs, its
+// checkpoint is missing, and the disk takes no new one.
 func (w *Worker) checkpointOf(s *plan.Facts, uid string) *checkpoint.Checkpoint {
 	if c := w.pod.known[uid]; c != nil {
 		return c
@@ -43,8 +43,8 @@ func (w *Worker) newCheckpoint(s *plan.Facts) *checkpoint.Checkpoint {
 	return checkpoint.NewCheckpoint(s.Pod, since).InBoot(w.pod.shared.Disk.Machine.Boot).WithActive(active, s.Mark)
 }
 
-// accept accepts the desired pod. What was prepared of it becomes what is accepted by a rename,
-// which a full disk takes, too; then it says when it starts.
+// accept accepts the desired pod. Its prepared checkpoint becomes the accepted one by a rename,
+// which a full disk takes, too; then the time of its start is recorded.
 func (w *Worker) accept(ctx context.Context, s *plan.Facts) error {
 	if err := w.takeOver(ctx, s); err != nil {
 		return err

@@ -57,8 +57,8 @@ func (w *Worker) probe(s *plan.Facts) {
 	s.Probes = w.probes.set.Results()
 }
 
-// MarkKill records a kill decision. If the disk does not take it, the container
-// is stopped all the same; only an agent that dies meanwhile forgets why.
+// MarkKill records a kill decision. If the disk does not take it, the container is stopped all the
+// same; only an agent that dies meanwhile loses the cause.
 func (w *Worker) MarkKill(s *plan.Facts, a plan.Action) {
 	c := *w.checkpointOf(s, a.UID)
 	all := map[string]checkpoint.KillDecision{a.ID: {Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Requested: a.Asked}}
@@ -71,9 +71,9 @@ func (w *Worker) MarkKill(s *plan.Facts, a plan.Action) {
 	w.pod.rememberOrWarn(&c, "why a container is killed") // a power cut ends the container, too
 }
 
-// recordNetwork records, once, that the pod waits for the runtime's network, or that
-// the runtime does not say what network it has. A sandbox that failed before waits for
-// nothing else any longer: the network was why.
+// recordNetwork records, once, that the pod waits for the runtime's network, or that the runtime
+// does not report the sandbox's network. A sandbox that failed before has no other reason to wait
+// any longer: the network was the cause.
 func (w *Worker) recordNetwork(s *plan.Facts, p *plan.Plan) {
 	now, waits := p.NetworkWait()
 	if waits && len(p.Steps) == 0 {

@@ -8,29 +8,29 @@ import (
 	"monopod/agent/saidonce"
 )
 
-// failureLog says which failures of syncs, or of one action, are logged: not the one that was logged last, and others
-// with a back-off, as a trouble may have several faces that come in turn. What the status of the
-// pod says is always the last one. The zero value has logged nothing.
+// failureLog decides which failures of syncs, or of one action, are logged: not the one that was
+// logged last, and others with a back-off, as one trouble may show as several errors in turn. The
+// pod's status always has the last one. The zero value has logged nothing.
 type failureLog struct {
-	said  saidonce.Error
-	count int
-	again time.Time // when the next may be logged
-	last  time.Time // that a sync failed
+	logged saidonce.Error
+	count  int
+	again  time.Time // of the next failure that may be logged
+	last   time.Time // of the last failure
 }
 
-// A failure that comes after syncs have not failed for forgotten is logged like the first one.
+// A failure that follows a time of forgotten without failures is logged like the first one.
 const (
 	mostSilence = 5 * time.Minute
 	forgotten   = 2 * mostSilence
 )
 
-// isNews reports whether a failure is to be logged, and takes it for logged then.
+// isNews reports whether a failure is to be logged, and counts it as logged then.
 func (l *failureLog) isNews(err error, now time.Time) bool {
 	if now.Sub(l.last) > forgotten {
 		*l = failureLog{}
 	}
 	l.last = now
-	if now.Before(l.again) || !l.said.IsNew(err) {
+	if now.Before(l.again) || !l.logged.IsNew(err) {
 		return false
 	}
 	l.count++

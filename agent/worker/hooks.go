@@ -20,7 +20,7 @@ import (
 type hookRun struct {
 	job   *job
 	name  string // of the container
-	saved bool   // the checkpoint says that it is done
+	saved bool   // recorded as done in the checkpoint
 }
 
 // hooks are the postStart hooks of the desired instance. The worker's goroutine
@@ -50,9 +50,9 @@ func (k *hooks) start(s *plan.Facts, step []plan.Action) {
 	}
 }
 
-// untilAnswered runs a hook again when the runtime was unavailable: that is no
-// failure of the hook, which may run more than once anyway. Waits get longer where the
-// runtime answers all but this; while it answers nothing it is not asked.
+// untilAnswered runs a hook again when the runtime was unavailable: that is no failure of the
+// hook, which may run more than once anyway. The waits grow if the runtime answers everything but
+// this; while it answers nothing, no call is made.
 func (k *hooks) untilAnswered(ctx context.Context, run func() error) error {
 	for tries := 1; ; tries++ {
 		err := run()
@@ -68,7 +68,7 @@ func (k *hooks) untilAnswered(ctx context.Context, run func() error) error {
 	}
 }
 
-// states returns the states of the hooks, and records which are done.
+// states returns the states of the hooks, and records those that are done.
 func (k *hooks) states() map[string]plan.HookState {
 	out := map[string]plan.HookState{}
 	for id, h := range k.all {

@@ -20,12 +20,10 @@ func newJob(ctx context.Context, release func()) *job {
 	return &job{ctx: ctx, cancel: cancel, release: release, done: make(chan struct{})}
 }
 
-// detachedJob returns a job that an update does not end, and the end of the agent only after
-// LeaveIn.
+// detachedJob returns a job that no update ends, and the agent's end only after LeaveIn.
 func (p *pod) detachedJob() *job { return newJob(p.detached()) }
 
-// detached returns the context of what only its caller ends, and the end of the agent after
-// LeaveIn.
+// detached returns a context that only its caller ends, or the agent's end after LeaveIn.
 func (p *pod) detached() (context.Context, func()) {
 	firm, cancel := context.WithCancelCause(context.WithoutCancel(p.life))
 	stop := context.AfterFunc(p.life, func() {
@@ -34,8 +32,8 @@ func (p *pod) detached() (context.Context, func()) {
 	return firm, func() { stop(); cancel(nil) }
 }
 
-// begin begins the work of a job: do, whose error, or whose panic, says how it ends. what is a
-// noun, for the log. ended is called after its end. The worker waits for it when it ends itself.
+// begin starts the work of a job: do, whose error or panic is the job's result. what is a noun,
+// for the log. ended is called after its end. The worker waits for it when the worker ends.
 func (p *pod) begin(j *job, what, container string, do func(ctx context.Context) error, ended func()) {
 	p.background.Go(func() {
 		defer ended()

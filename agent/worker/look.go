@@ -6,9 +6,9 @@ import (
 	"monopod/agent/plan"
 )
 
-// look says when a worker looks at its pod again: at once, or when something wakes it,
-// and at a time at the latest. A look that is deaf to wakes always has a time, because
-// retryAt alone makes one. The zero value waits for a wake.
+// look is when a worker looks at its pod again: at once, or when something wakes it, and at a time
+// at the latest. A look that is deaf to wakes always has a time, because retryAt alone makes one.
+// The zero value waits for a wake.
 type look struct {
 	again bool
 	at    time.Time // zero: no time
@@ -31,7 +31,7 @@ const spinLimit = 20
 // alarm waits between the passes of a worker, whose goroutine alone uses it.
 type alarm struct {
 	woken <-chan struct{} // something may have changed: events, relists, ends of tasks
-	asked <-chan struct{} // somebody asks for something
+	asked <-chan struct{} // a request or a changed object
 	timer *time.Timer
 	spins int // passes since the last pause
 }

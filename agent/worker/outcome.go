@@ -15,7 +15,7 @@ import (
 	"monopod/cri"
 )
 
-// collect records the tasks that ended after the pass that began them.
+// collect records the tasks that ended after the pass that started them.
 func (w *Worker) collect(ctx context.Context) {
 	for _, k := range w.tasks.take() {
 		if k.job.err != nil && (k.cancelled || errors.Is(k.job.err, errNewVersion)) {
@@ -42,7 +42,7 @@ func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action
 		w.recordDone(s, a, made)
 		return nil
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || cri.Unavailable(err) && !(w.pod.shared.Watch.Up() && w.away.Lasts(a.Key(), time.Now())):
-		if a.Beside { // its end wakes the worker: not again at once
+		if a.Beside { // its end wakes the worker: no retry at once
 			f := w.failures[a.Key()]
 			f.Retry = time.Now().Add(time.Second)
 			w.keepFailure(a, f)
@@ -70,7 +70,7 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	case plan.DoCreateSandbox:
 		log = log.With("attempt", a.Attempt)
 		w.keepFailure(a, w.failures[a.Key()].Remade(time.Now()))
-		w.sayRemakes(w.failures[a.Key()].Made > remakesSaid)
+		w.logRemakes(w.failures[a.Key()].Made > remakesLogged)
 		if w.pod.current.Pod == s.Pod {
 			w.start.made = made
 		}
@@ -88,7 +88,7 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	case plan.DoStopSandbox, plan.DoRemoveSandbox, plan.DoRemoveContainer, plan.DoRemoveVolumes:
 		w.keepFailure(a, w.failures[a.Key()].Done(time.Now()))
 	case plan.DoResize:
-		if c := w.checkpointOf(s, a.UID); c.Revision == a.Revision { // else to what a former version says
+		if c := w.checkpointOf(s, a.UID); c.Revision == a.Revision { // else of a former version
 			w.pod.rememberOrWarn(c.Resized(a.Name, false), "that the container is resized")
 		}
 		w.Observer.Reread(a.ID)
@@ -102,26 +102,26 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	log.Log(context.Background(), level, a.Do.Done(), "reason", a.Reason)
 }
 
-// remakesSaid is how many sandboxes that do not live are logged in full.
-const remakesSaid = 3
+// remakesLogged is how many sandboxes that do not live are logged in full.
+const remakesLogged = 3
 
-// sayRemakes says once that sandboxes are made again and again. What follows from that is no
-// news until one lives.
-func (w *Worker) sayRemakes(now bool) {
+// logRemakes logs once that sandboxes are made again and again. What follows from that is not
+// logged until one lives.
+func (w *Worker) logRemakes(now bool) {
 	if now && !w.pod.remakes {
 		w.pod.log.Warn("sandboxes do not live; they are made again, ever more rarely, which is logged at level debug", "reason", plan.SandboxUnusable)
 	}
 	w.pod.remakes = now
 }
 
-// keepFailure keeps how an action failed, for as long as there is what it works on.
+// keepFailure keeps how an action failed, for as long as its object exists.
 func (w *Worker) keepFailure(a plan.Action, f plan.Failure) {
 	f.Object = a.Object()
 	w.failures[a.Key()] = f
 }
 
-// dropGone drops what was noted about sandboxes, containers and instances that are gone: no
-// plan works on them again, and whoever removed them has ended their trouble.
+// dropGone drops what was noted about sandboxes, containers and instances that are gone: no plan
+// works on them again, and their removal ended the trouble.
 func (w *Worker) dropGone(s *plan.Facts) {
 	gone := func(object string) bool { return object != "" && !s.Has(object) }
 	maps.DeleteFunc(w.failures, func(_ string, f plan.Failure) bool { return gone(f.Object) })
@@ -132,11 +132,11 @@ func (w *Worker) dropGone(s *plan.Facts) {
 	maps.DeleteFunc(w.tasks.hung, func(key string, h hang) bool { return gone(h.object) && w.tasks.all[key] == nil })
 }
 
-// patientAfter is after how many failures in a row an action beside the others is tried
-// once a minute.
+// patientAfter is the number of failures in a row after which an action that runs beside the
+// others is tried once a minute.
 const patientAfter = 10
 
-// recordFailed keeps a failure, with the time of the next try, and says it once.
+// recordFailed keeps a failure, with the time of the next try, and logs it once.
 func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 	f, what, why := w.failures[a.Key()], a.Do.Noun(), plan.ExplainAction(a, err)
 	f = f.Failed(time.Now(), why, cri.Busy(err), cri.NameReserved(err))
@@ -153,7 +153,7 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 	}
 	w.keepFailure(a, f)
 	if f.Reason == "" {
-		return // the runtime is busy with it, not for long
+		return // the runtime still works on it, for a short time
 	}
 	if s.Pod != nil && plan.OfDesired(a.Key(), s.Pod) {
 		w.pod.events.RecordFailure(s, a, f, err)
@@ -168,7 +168,7 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 	}
 }
 
-// isNewFailure reports whether a failure of an action is to be logged, and takes it for logged.
+// isNewFailure reports whether a failure of an action is to be logged, and counts it as logged.
 func (w *Worker) isNewFailure(a plan.Action, f plan.Failure) bool {
 	if w.refusals[a.Key()] == nil {
 		w.refusals[a.Key()] = &failureLog{}

@@ -33,7 +33,7 @@ type pod struct {
 	known      map[string]*checkpoint.Checkpoint // by uid
 	life       context.Context                   // ends with the agent, or when the sync loop ends the worker
 	current    Update                            // of the last pass
-	remakes    bool                              // sandboxes die again and again: see sayRemakes
+	remakes    bool                              // sandboxes die again and again: see logRemakes
 	woken      wake.Slot
 	background sync.WaitGroup  // goroutines of fetches, stops and hooks
 	unsaved    saidonce.Errors // what is not in the checkpoint on disk
@@ -52,8 +52,8 @@ func newPod(pool *Pool, life context.Context, key manifests.Key, known map[strin
 func (p *pod) Wake() { p.woken.Wake() }
 
 // caught turns a panic in the work on the worker's pod into *err: an error of
-// this pod alone. what is a noun: the log says that it failed. It must be
-// deferred itself, in every goroutine that works for the pod.
+// this pod alone. what is a noun, for the log. caught must be deferred itself, in every
+// goroutine that works for the pod.
 func (p *pod) caught(err *error, what, container string) {
 	if v := recover(); v != nil {
 		*err = panics.New(v)

@@ -66,8 +66,8 @@ func (b *probes) targetsOf(out []probe.Target, s *plan.Facts, pod *v1.Pod, i *pl
 	return out
 }
 
-// ExecProbe runs a probe's command. $(NAME) in it stands for a value that the
-// manifest itself gives, as with the kubelet.
+// ExecProbe runs a probe's command. $(NAME) in it stands for a value from the manifest itself, as
+// with the kubelet.
 func (ws *Pool) ExecProbe(ctx context.Context, t *probe.Target, command []string, timeout time.Duration) (string, int32, error) {
 	command, err := podspec.ExpandStatic(command, t.Container.Env)
 	if err != nil {

@@ -19,7 +19,7 @@ type reporter struct {
 	pod       *pod
 	last      *v1.PodStatus // as reported last, of the uid lastUID
 	lastUID   string
-	public    message.Book  // what anybody may read of it
+	public    message.Book  // what clients other than root may read of it
 	inherited bool          // last comes from a previous agent, and may be of a previous instance
 	start     time.Time     // see startOf; zero: not read yet
 	sent      State         // what the sync loop knows
@@ -99,8 +99,8 @@ func (r *reporter) unseen(desired *manifests.Pod) {
 	r.publish(desired.Pod, st, public, nil)
 }
 
-// publish reports a pod with its status, and what is wrong with it besides. public has
-// what anybody may read of the status.
+// publish reports a pod with its status, and its other problems. public has what clients other
+// than root may read of the status.
 func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, problems []message.Text, pulls ...status.Pull) {
 	out := *pod
 	out.Status = st
@@ -110,12 +110,12 @@ func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, pr
 	if line := r.pod.current.Restart; line != "" {
 		problems = append(problems, message.Instead(line, message.Fixed("a restart for changed config waits")))
 	}
-	if told := r.pod.current.Told; told != "" {
-		problems = append(problems, message.Private(told))
+	if note := r.pod.current.Told; note != "" {
+		problems = append(problems, message.Private(note))
 	}
 	lines := make([]string, len(problems))
-	for k, said := range problems {
-		lines[k] = public.Note(said)
+	for k, problem := range problems {
+		lines[k] = public.Note(problem)
 	}
 	status.SetProblems(&out, lines)
 	if r.pod.current.Pull != (status.Pull{}) {
@@ -127,8 +127,7 @@ func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, pr
 	r.pod.shared.Store.SetReport(r.pod.key.String(), status.Report{Pod: &out, Public: public})
 }
 
-// trouble adds the error of a pass to what is reported of the pod, until a later pass
-// reports.
+// trouble adds the error of a pass to the pod's report, until a later pass reports.
 func (r *reporter) trouble(err error) {
 	p, reported := r.pod.shared.Store.Pod(r.pod.key.String())
 	if !reported {

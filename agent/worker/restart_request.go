@@ -12,11 +12,11 @@ import (
 	"monopod/manifests"
 )
 
-// RestartRequest asks to restart one container or a whole pod. The sync loop
-// passes it to the pod's worker, which answers once it is saved: from then on
-// the restart happens even if the agent dies.
+// RestartRequest is a request to restart one container or a whole pod. The sync loop passes it to
+// the pod's worker, which answers once it is saved: from then on the restart happens even if the
+// agent dies.
 type RestartRequest struct {
-	Ctx       context.Context // of the caller; a request is dropped after its end
+	Ctx       context.Context // of the caller; when it ends, the request is dropped
 	Key       manifests.Key
 	Container string                  // "": the whole pod
 	Answer    chan plan.RestartAnswer // has room for the one answer
@@ -28,17 +28,17 @@ func (w *Worker) RequestRestart(r *RestartRequest) {
 	w.mu.Lock()
 	w.restarts = append(w.restarts, r)
 	w.mu.Unlock()
-	w.asked.Wake()
+	w.requested.Wake()
 }
 
-// ObjectsChanged tells that an object has changed to which the pod refers.
+// ObjectsChanged notifies the worker that an object to which the pod refers has changed.
 func (w *Worker) ObjectsChanged() {
 	w.objects.Store(true)
-	w.asked.Wake()
+	w.requested.Wake()
 }
 
-// followObjects retries at once what failed when an object has changed, and shows in the
-// volumes of a pod that runs what objects have now.
+// followObjects retries at once what failed when an object has changed, and updates the volumes of
+// a pod that runs.
 func (w *Worker) followObjects(s *plan.Facts) {
 	if s.Pod == nil {
 		return

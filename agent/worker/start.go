@@ -181,9 +181,9 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 // getImages returns the images of a container; see fetch.Set.Of.
 type getImages = func(context.Context, *v1.Container, *rt.PodSandboxConfig) (*fetch.Images, error)
 
-// imagesOf returns what gets the images of a container. While another version of the pod is
-// prepared, waits or is not recorded yet, those are the ones that it ran: the pull for that
-// version may have moved a tag that both have.
+// imagesOf returns the func that gets the images of a container. While another version of the pod
+// is prepared, waits or is not recorded yet, those are the images that the container ran: the pull
+// for that version may have moved a tag that both have.
 func (w *Worker) imagesOf(s *plan.Facts, name string) getImages {
 	last, c := s.Instance().Newest(name), podspec.FindContainer(s.Pod.Pod, name)
 	isFormer := w.pod.current.Next != nil || w.commit.next.Pod != nil || !s.Unaccepted.IsZero()

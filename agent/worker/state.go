@@ -16,28 +16,28 @@ import (
 	"monopod/manifests"
 )
 
-// State is what a worker tells the sync loop of its pod.
+// State is what a worker reports to the sync loop of its pod.
 type State struct {
 	Key        manifests.Key
 	UID        types.UID // of the desired pod, "" without one
 	Generation uint64    // of the update
 	Cleared    bool      // nothing of previous versions is left
-	Ended      bool      // the desired pod has ended for good
+	Ended      bool      // the desired pod has ended and is not restarted
 	Ready      bool      // pods that start after the desired pod may start
 	Gone       bool      // nothing is left, and no pod is desired
 	Halted     bool      // nothing is left of the desired pod, which is not to run
 	Unmade     bool      // no container of the desired pod was ever created
-	Outdated   string    // the object for whose change containers of it are to restart; "": none is
+	Outdated   string    // the object for whose change its containers are to restart; "": none
 
 	Health update.Health // of the desired pod
 
-	// OfCommit is of a state that says nothing but Uncommitted: why the update's version is not on
-	// disk as the one that runs, so that the one before does; "": it is now.
+	// OfCommit is of a state that has only Uncommitted: why the update's version is not on disk as
+	// the one that runs, so that the one before runs; "": it is now.
 	OfCommit    bool
 	Uncommitted string
 }
 
-// state tells the sync loop when the pod takes less of the node than before.
+// state reports to the sync loop when the pod takes less of the node than before.
 func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 	now := State{Key: r.pod.key, Generation: r.pod.current.Generation, Cleared: len(s.Leaving()) == 0}
 	if s.Pod != nil {
@@ -62,7 +62,7 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 	}
 }
 
-// health is what is known of the desired pod once nothing of other versions is left.
+// health returns what is known of the desired pod once nothing of other versions is left.
 func health(s *plan.Facts, st *v1.PodStatus, isReady, isUnmade bool) update.Health {
 	if !s.FollowsDesired() {
 		return update.Health{}
@@ -88,17 +88,17 @@ type Update struct {
 	Images     *fetch.Ready   // what was fetched for Pod while another version ran; nil: nothing
 	Next       *manifests.Pod // is prepared while Pod runs; nil: none
 	Waits      string         // what the next version, or the removal of Pod, waits for; "": nothing
-	Pull       status.Pull    // which image of that is tried again; zero: none
-	Told       string         // what else there is to say of Pod; "": nothing
+	Pull       status.Pull    // the image of that which is pulled again; zero: none
+	Told       string         // any other note on Pod; "": none
 	Restarts   bool           // containers of Pod may restart for changed config
-	Restart    string         // what that waits for; "": nothing
+	Restart    string         // what such a restart waits for; "": nothing
 	IsBack     bool           // Pod is the former version, whose successor failed
 	Halted     plan.Halt      // why nothing of Pod is to run though it stays; zero: it runs
 	Generation uint64         // counts the updates of all workers; States repeat it
 	Read       time.Time      // when this version was first read; zero: not known
 }
 
-// Says reports whether an update says the same as another, whatever its generation.
+// Says reports whether two updates are equal but for the generation.
 func (u *Update) Says(o *Update) bool {
 	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.IsBack == o.IsBack && u.Waits == o.Waits && u.Pull == o.Pull && u.Restarts == o.Restarts && u.Restart == o.Restart &&
 		u.Told == o.Told && u.Halted == o.Halted
@@ -112,7 +112,7 @@ func (w *Worker) switchTo(u Update) {
 	former, halted := w.pod.current.Pod, w.pod.current.Halted
 	w.pod.current = u
 	if former != nil && manifests.Same(former, u.Pod) && halted == u.Halted {
-		return // only what waits is another
+		return // only what waits has changed
 	}
 	w.fetches.Become(&v1.Pod{}, nil)
 	if u.Images != nil && u.Pod != nil {

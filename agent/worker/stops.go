@@ -39,10 +39,10 @@ type stop struct {
 // stops are the container stops that run or are to be retried. The worker's
 // goroutine owns the map.
 type stops struct {
-	pod   *pod
-	hooks *hooks
-	all   map[string]*stop // by container id
-	said  saidonce.Errors  // by container id: of stops that failed
+	pod    *pod
+	hooks  *hooks
+	all    map[string]*stop // by container id
+	logged saidonce.Errors  // by container id: of stops that failed
 }
 
 // start starts the stops of one step. Their ends wake the worker.
@@ -84,7 +84,7 @@ func (x *stops) next(s *plan.Facts, a plan.Action) *stop {
 	return st
 }
 
-// those returns the stops of these containers that there are.
+// those returns the existing stops of these containers.
 func (x *stops) those(ids []string) []*stop {
 	var out []*stop
 	for _, id := range ids {
@@ -95,9 +95,9 @@ func (x *stops) those(ids []string) []*stop {
 	return out
 }
 
-// run stops a container, once the try before has ended. The grace period covers everything:
-// whole seconds of the hook and of waiting for others are taken from it; the rest, at least
-// two seconds, is for the process (kubelet: the same).
+// run stops a container, once the try before has ended. The grace period covers everything: whole
+// seconds of the hook and of waiting for others are taken from it; the rest, at least two seconds,
+// is for the process (kubelet: the same).
 func (x *stops) run(ctx context.Context, st *stop, a plan.Action, behind []*stop) error {
 	if was := st.before; was != nil {
 		<-was.job.done
@@ -136,20 +136,20 @@ func (x *stops) runHook(ctx context.Context, st *stop, a plan.Action, grace time
 	return time.Since(start).Truncate(time.Second)
 }
 
-// ended returns how a stop has ended whose last call has ended with err, and reports it.
+// ended returns the result of a stop whose last call returned err, and reports it.
 func (x *stops) ended(ctx context.Context, st *stop, a plan.Action, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errExited):
-		x.said.IsNew(a.ID, nil)
+		x.logged.IsNew(a.ID, nil)
 		return nil
 	case err == nil:
-		x.said.IsNew(a.ID, nil)
+		x.logged.IsNew(a.ID, nil)
 		return cause
 	case cri.Unavailable(err):
 		x.pod.shared.Watch.Wake(err)
 		return err
 	}
-	if x.said.IsNew(a.ID, err) {
+	if x.logged.IsNew(a.ID, err) {
 		x.pod.log.Error("container stop failed; retrying", "container", a.Name, "err", err)
 	}
 	x.pod.shared.Events.Record(st.about, v1.EventTypeWarning, "FailedKillPod", message.Of("error killing pod: %s", message.Private(err.Error())))
@@ -200,7 +200,7 @@ func (x *stops) forget(alive map[string]bool) {
 		st.job.cancel(errExited)
 		if st.job.hasEnded() {
 			delete(x.all, id)
-			x.said.IsNew(id, nil)
+			x.logged.IsNew(id, nil)
 		}
 	}
 }

@@ -17,22 +17,22 @@ type task struct {
 	job       *job
 	action    plan.Action
 	facts     *plan.Facts // that it was planned from
-	again     bool        // the last one of its key hung
+	again     bool        // the last task of its key hung
 	cancelled bool
 	left      atomic.Bool // no pass waits for it: its end wakes the worker
 
-	since atomic.Pointer[time.Time] // when it began to work; nil: it waits for a slot
+	since atomic.Pointer[time.Time] // when it started to work; nil: it waits for a slot
 	hangs *time.Timer               // wakes the worker when it hangs
 
 	made *madeSandbox // written before the job ends
 }
 
-// tasks are the tasks that have not been recorded yet: they run, hang, or ended
-// after the pass that began them. The worker's goroutine owns the map.
+// tasks are the tasks that have not been recorded yet: they run, hang, or ended after the pass
+// that started them. The worker's goroutine owns the map.
 type tasks struct {
 	pod  *pod
 	all  map[string]*task // by plan.Action.Key
-	hung map[string]hang  // that were recorded, until the action succeeds, by its Key
+	hung map[string]hang  // hung and recorded, by plan.Action.Key, until the action succeeds
 }
 
 // start starts a task. do gets the context of its job.
@@ -53,8 +53,8 @@ func (t *tasks) start(s *plan.Facts, a plan.Action, do func(ctx context.Context,
 	return k
 }
 
-// inSlot makes the task's calls when there is a slot; ctx ends the wait for it. Whoever
-// waits for a slot does not hang.
+// inSlot makes the task's calls when there is a slot; ctx ends the wait for it. A task that waits
+// for a slot does not hang.
 func (k *task) inSlot(ctx context.Context, all *slots.Slots, calls func() error) error {
 	k.since.Store(nil)
 	return all.Do(ctx, k.again, func() error {
@@ -72,8 +72,8 @@ func (k *task) working() time.Time {
 	return time.Time{}
 }
 
-// await waits for the tasks of one step until they have ended or hang, or have no slot yet,
-// and reports whether all have ended. It does not wait for those that run beside.
+// await waits for the tasks of one step until they have ended or hang, or have no slot yet, and
+// reports whether all have ended. It does not wait for those that run beside the others.
 func (t *tasks) await(step []*task) bool {
 	timer := time.NewTimer(slots.HangsAfter)
 	defer timer.Stop()
@@ -95,18 +95,18 @@ func (t *tasks) await(step []*task) bool {
 	return all
 }
 
-// sayHanging says once of each task that hangs that it does.
-func (t *tasks) sayHanging() {
+// logHanging logs each task that hangs, once.
+func (t *tasks) logHanging() {
 	for _, k := range t.all {
 		since := k.working()
 		if !k.job.hasEnded() && !since.IsZero() && time.Since(since) >= slots.HangsAfter {
-			t.sayHangs(k)
+			t.logHang(k)
 		}
 	}
 }
 
-func (t *tasks) sayHangs(k *task) {
-	if _, said := t.hung[k.action.Key()]; said {
+func (t *tasks) logHang(k *task) {
+	if _, logged := t.hung[k.action.Key()]; logged {
 		return
 	}
 	now := hang{object: k.action.Object(), call: string(k.action.Do), container: k.action.Name}
@@ -124,7 +124,7 @@ func (t *tasks) sayHangs(k *task) {
 	t.pod.log.Log(context.Background(), level, "runtime call hangs", "call", now.call, "container", now.container, "reason", plan.Hangs)
 }
 
-// hang is a call of the runtime that hangs, or did the last time.
+// hang is a call of the runtime that hangs, or hung the last time.
 type hang struct {
 	object          string // see plan.Action.Object
 	call, container string
@@ -142,8 +142,7 @@ func (t *tasks) take() []*task {
 	return out
 }
 
-// cancelUnwanted cancels what still makes something of an instance that u does
-// not want.
+// cancelUnwanted cancels what still makes something of an instance that u does not want.
 func (t *tasks) cancelUnwanted(u Update) {
 	for _, k := range t.all {
 		if !k.action.Makes() || k.cancelled { // a removal may have been planned when no pod was desired

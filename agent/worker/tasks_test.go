@@ -46,7 +46,7 @@ func TestATaskThatWorksTooLongHangs(t *testing.T) {
 			return nil
 		})
 		time.Sleep(slots.HangsAfter - time.Second)
-		if w.tasks.sayHanging(); hangs(w) != 0 || len(w.pod.woken) != 0 {
+		if w.tasks.logHanging(); hangs(w) != 0 || len(w.pod.woken) != 0 {
 			t.Error("it hangs before its time")
 		}
 		time.Sleep(time.Second)
@@ -55,7 +55,7 @@ func TestATaskThatWorksTooLongHangs(t *testing.T) {
 			t.Error("the worker is not woken to see that it hangs")
 		}
 		for range 3 {
-			w.tasks.sayHanging()
+			w.tasks.logHanging()
 		}
 		if n := hangs(w); n != 1 {
 			t.Errorf("that it hangs is said %d times", n)
@@ -81,7 +81,7 @@ func TestATaskThatWaitsForASlotDoesNotHang(t *testing.T) {
 			return k.inSlot(ctx, one, func() error { second++; <-answer; return nil })
 		})
 		time.Sleep(slots.HangsAfter - time.Second)
-		if w.tasks.sayHanging(); !k.working().IsZero() || second != 0 {
+		if w.tasks.logHanging(); !k.working().IsZero() || second != 0 {
 			t.Fatal("it works without a slot")
 		}
 		close(first)
@@ -90,12 +90,12 @@ func TestATaskThatWaitsForASlotDoesNotHang(t *testing.T) {
 			t.Errorf("it works since %s", since)
 		}
 		time.Sleep(slots.HangsAfter - time.Second)
-		if w.tasks.sayHanging(); hangs(w) != 0 || len(w.pod.woken) != 0 {
+		if w.tasks.logHanging(); hangs(w) != 0 || len(w.pod.woken) != 0 {
 			t.Error("the wait for the slot counts")
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if w.tasks.sayHanging(); hangs(w) != 1 || len(w.pod.woken) != 1 {
+		if w.tasks.logHanging(); hangs(w) != 1 || len(w.pod.woken) != 1 {
 			t.Error("it does not hang in its slot")
 		}
 		close(answer)

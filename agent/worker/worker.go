@@ -52,15 +52,15 @@ type Pool struct {
 	Metrics        *metrics.Metrics
 	Born           time.Time                // when the first pod could be desired
 	Uids           *admission.UidHolders    // filled by the sync loop
-	Faults         saidonce.Errors          // panics that were logged
+	Faults         saidonce.Errors          // logged panics
 	Suffix         string                   // what the node adds to the names of pods
 	StopsFirst     func(*v1.Pod) bool       // whether the version before stops before anything of the pod is fetched
 	RuntimeClasses map[string]string        // the runtime's handlers by runtime class
 	Settings       func() plan.PlanSettings // the current ones
 	kills          atomic.Int64             // stops of containers whose grace period is over
 
-	// StartFailed is told of each start of a container, "" for the pod itself, that failed
-	// for the nth time in a row.
+	// StartFailed is called for each start of a container, "" for the pod itself, that failed for
+	// the nth time in a row.
 	StartFailed func(pod manifests.Key, container string, nth int, reason, message string)
 }
 
@@ -80,7 +80,7 @@ type Worker struct {
 	start     *starter
 	failures  map[string]plan.Failure // by plan.Action.Key
 	failed    int                     // syncs in a row that failed
-	logged    failureLog              // of them
+	logged    failureLog              // of these syncs
 	refusals  map[string]*failureLog  // of actions, by plan.Action.Key
 	noNetwork string                  // what is wrong with the pod's network, as recorded last
 	unsaid    time.Time               // see plan.Facts.Unsaid
@@ -89,12 +89,12 @@ type Worker struct {
 	edits     edits
 	commit    commit
 
-	objects  atomic.Bool // an object that the pod refers to has changed
-	asked    wake.Slot   // restart requests have come, or objects
-	mu       sync.Mutex
-	desired  Update
-	restarts []*RestartRequest       // not taken yet
-	changed  context.CancelCauseFunc // ends the waits for the update before
+	objects   atomic.Bool // an object that the pod refers to has changed
+	requested wake.Slot   // restart requests, or changed objects, are waiting
+	mu        sync.Mutex
+	desired   Update
+	restarts  []*RestartRequest       // not taken yet
+	changed   context.CancelCauseFunc // ends the waits for the update before
 }
 
 // Start starts the worker of a pod name. It ends with ctx.
@@ -109,7 +109,7 @@ func (ws *Pool) Start(ctx context.Context, all *sync.WaitGroup, key manifests.Ke
 // New returns the worker of a pod name, which does not run.
 func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *Worker {
 	p := newPod(ws, ctx, key, known)
-	w := &Worker{pod: p, failures: map[string]plan.Failure{}, refusals: map[string]*failureLog{}, away: plan.Refusals{}, asked: wake.New()}
+	w := &Worker{pod: p, failures: map[string]plan.Failure{}, refusals: map[string]*failureLog{}, away: plan.Refusals{}, requested: wake.New()}
 	w.fetches = fetch.NewSet(p.fetchSettings())
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
@@ -149,7 +149,7 @@ func (w *Worker) run(ctx context.Context) {
 	defer w.pod.background.Wait()
 	defer w.probes.set.Close()
 	w.pod.contained("status restore", w.report.restore)
-	alarm := newAlarm(w.pod.woken, w.asked)
+	alarm := newAlarm(w.pod.woken, w.requested)
 	updateCtx, update := w.nextUpdate(ctx)
 	for ctx.Err() == nil {
 		if updateCtx.Err() != nil {
@@ -163,13 +163,13 @@ func (w *Worker) run(ctx context.Context) {
 	}
 }
 
-// pass observes the pod once and carries out its plan. It returns when the next pass is.
+// pass observes the pod once and carries out its plan. It returns when the next pass is due.
 func (w *Worker) pass(ctx context.Context, u Update) look {
 	u = w.byFormer(u)
 	w.switchTo(u)
 	w.tasks.cancelUnwanted(u)
 	w.collect(ctx)
-	w.tasks.sayHanging()
+	w.tasks.logHanging()
 	w.away.Forget(time.Now())
 	maps.DeleteFunc(w.failures, func(_ string, f plan.Failure) bool { return f.Over(time.Now()) })
 	if !w.pod.shared.Watch.Up() {
@@ -221,7 +221,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 	return lookAgain()
 }
 
-// facts is what the plan is made of, but for the stops and hooks that run.
+// facts returns what the plan is made of, except for the stops and hooks that run.
 func (w *Worker) facts(u Update, seen *pleg.Observed) plan.Facts {
 	settings := w.pod.shared.Settings()
 	s := plan.Facts{Now: time.Now(), Mark: w.pod.shared.Disk.Machine.Boot.Mark(), Pod: u.Pod, Known: w.pod.known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.pod.shared.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers, Policy: settings.UpdatePolicy, Halted: u.Halted, Restarts: u.Restarts}
@@ -234,10 +234,10 @@ func (w *Worker) facts(u Update, seen *pleg.Observed) plan.Facts {
 	return s
 }
 
-// gone tells the sync loop that all of the pod is removed.
+// gone reports to the sync loop that all of the pod is removed.
 func (w *Worker) gone(ctx context.Context, generation uint64) look {
-	// A version that was to follow and does not come any more may have been taken back after
-	// its former had gone: then no instance takes what was prepared of it along.
+	// A next version may have been withdrawn after its former was gone: then no instance
+	// removes what was prepared of it.
 	err := w.pod.files.Discard(ctx, w.pod.shared.Disk.Root.NextOf(w.pod.key), "")
 	if err != nil {
 		return w.passFailed(ctx, fmt.Errorf("remove what was prepared of a version that does not come: %w", err))
@@ -265,7 +265,7 @@ func (w *Worker) passFailed(ctx context.Context, err error) look {
 		return retry
 	}
 	w.pod.events.RecordError(err)
-	if panics.In(err) != nil { // logged and reported where it is caught
+	if panics.In(err) != nil { // logged and reported where it was caught
 		return retry
 	}
 	if w.logged.isNews(err, time.Now()) {

@@ -20,14 +20,14 @@ import (
 	"monopod/manifests/documents"
 )
 
-// Given is what manifests may be read with; each may be nil.
+// Given is what manifests are read with; each may be nil.
 type Given struct {
 	Fill       *manifests.Fill
 	IsAccepted func(*manifests.Pod) bool // whether an agent runs a version, so that it spares it
 }
 
-// All checks all that the arguments stand for; "-" is stdin. given says what manifests are
-// read with beside cfg.
+// All checks everything that the arguments name; "-" is stdin. given is what manifests are read
+// with beside cfg.
 func All(ctx context.Context, cfg config.Config, given Given, args []string, stdin io.Reader) (*Result, error) {
 	node := cfg.NodeName
 	if node == "" {
@@ -49,7 +49,7 @@ func All(ctx context.Context, cfg config.Config, given Given, args []string, std
 	return v, nil
 }
 
-// Result gathers the problems of the files that are checked together.
+// Result has the problems of the files that are checked together.
 type Result struct {
 	options manifests.Options
 	inputs  []input
@@ -57,7 +57,7 @@ type Result struct {
 	Files   []File
 	Pods    []*manifests.Pod // that are fit to run
 	Objects []*manifests.Object
-	From    map[string]string // which file gives a pod, or an object
+	From    map[string]string // the file that gives a pod, or an object
 	at      map[manifests.Key]func(field string) manifests.Place
 	given   map[string][]documents.FoundObject // by file
 }
@@ -79,7 +79,7 @@ func (v *Result) claims() map[manifests.Key]bool {
 	return all
 }
 
-// add reads what one argument stands for; "-" is stdin.
+// add reads what one argument names; "-" is stdin.
 func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
 	if arg == "-" {
 		return v.stream(ctx, arg, stdin)
@@ -107,7 +107,7 @@ func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
 	return nil
 }
 
-// stream reads what comes from standard input or from a pipe.
+// stream reads standard input or a pipe.
 func (v *Result) stream(ctx context.Context, path string, r io.Reader) error {
 	data, err := readAll(ctx, r)
 	switch {
@@ -166,7 +166,7 @@ func (v *Result) check(path string, data []byte) {
 	v.Files = append(v.Files, f)
 }
 
-// readAll reads to the end, unless ctx ends before, or it is too much.
+// readAll reads to the end, unless ctx ends before, or there is too much.
 func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
 	type result struct {
 		text []byte

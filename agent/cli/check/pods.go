@@ -30,8 +30,7 @@ func (v *Result) report(p *manifests.Pod, field, message string, warning bool) {
 	sortByLine(f.Problems)
 }
 
-// CheckUIDs finds the pods whose uid another pod has, of which the agent would
-// run one.
+// CheckUIDs finds the pods with the uid of another pod, of which the agent would run one.
 func (v *Result) CheckUIDs() {
 	first := map[types.UID]*manifests.Pod{}
 	for _, p := range v.Pods {
@@ -43,8 +42,8 @@ func (v *Result) CheckUIDs() {
 	}
 }
 
-// CheckObjects reports where pods refer to a ConfigMap, Secret or key which is not there;
-// more is what follows from it.
+// CheckObjects reports references of pods to a ConfigMap, Secret or key that does not exist; more
+// is the consequence.
 func (v *Result) CheckObjects(more string, warning bool) {
 	all := objects.NewSet(v.Objects)
 	for _, p := range v.Pods {
@@ -67,7 +66,8 @@ func (v *Result) CheckReaders() {
 	}
 }
 
-// NotesOfFolders are about folders in those that were checked, which the agent does not read.
+// NotesOfFolders returns notes on folders in those that were checked, which the agent does not
+// read.
 func (v *Result) NotesOfFolders() (notes []status.Problem) {
 	for _, dir := range v.folders {
 		notes = append(notes, manifests.NotRead(dir)...)
@@ -82,15 +82,15 @@ func sortByLine(all []status.Problem) {
 	})
 }
 
-// wanted is a port of the machine that a pod wants.
+// wanted is a port of the machine that a pod requests.
 type wanted struct {
 	defaults.HostPort
 	by    *manifests.Pod
 	field string
 }
 
-// checkPorts warns of pods that want a port of the machine which a pod before them
-// wants: the agent admits one of them.
+// checkPorts warns of pods that request a port of the machine which a pod before them requests:
+// the agent admits one of them.
 func (v *Result) checkPorts() {
 	before := map[int32][]wanted{}
 	for _, p := range v.Pods {

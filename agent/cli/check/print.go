@@ -10,12 +10,12 @@ import (
 	"monopod/agent/status"
 )
 
-// File is one file that `monopod validate` looked at.
+// File is one file that `monopod validate` has checked.
 type File struct {
-	Path     string // as the person gave it
+	Path     string // as given
 	Pods     []Pod
 	Objects  []string         // ConfigMaps and Secrets, such as "ConfigMap default/app"
-	Problems []status.Problem // with File as the person gave it
+	Problems []status.Problem // with File as given
 }
 
 // Pod is a pod that is fit to run.
@@ -24,12 +24,11 @@ type Pod struct {
 	Containers int    // init containers included
 }
 
-// Counts sums up what was checked.
+// Counts summarizes what was checked.
 type Counts struct{ Files, Pods, Problems, Warnings, Notes int }
 
-// Print prints notes of folders, the problems of each file, the pods of each file that
-// has none but warnings, and a line that sums up. The files are good if
-// Problems is 0.
+// Print prints notes of folders, the problems of each file, the pods of each file that has only
+// warnings, and a line with the counts. The files are good if Problems is 0.
 func Print(w io.Writer, files []File, notes ...status.Problem) (Counts, error) {
 	n := Counts{Files: len(files), Notes: len(notes)}
 	var out strings.Builder
@@ -74,7 +73,7 @@ func addFile(t *print.Table, f File) {
 	}
 }
 
-// String is such as "3 files, 5 pods, 2 problems, 1 warning".
+// String returns such as "3 files, 5 pods, 2 problems, 1 warning".
 func (n Counts) String() string {
 	s := count(n.Files, "file") + ", " + count(n.Pods, "pod") + ", " + count(n.Problems, "problem")
 	if n.Warnings > 0 {

@@ -12,25 +12,25 @@ import (
 	"monopod/agent/print"
 )
 
-// goal is what the owner's request makes of a pod, and is waited for.
+// goal is the state that a request of the owner brings a pod to, and that a command waits for.
 type goal struct {
 	subject string // the pod, or its container
-	late    string // what is said of the subject that has not come to it in time: "is not stopped"
-	// missing says what a pod lacks, "": nothing. An error says why it never comes to it.
+	late    string // what the error says of a subject that did not reach it in time: "is not stopped"
+	// missing returns what a pod lacks, "": nothing. An error is why it never reaches the goal.
 	missing func(now *v1.Pod) (string, error)
-	gone    error         // of a pod that is gone; nil: it has come to it
-	timeout time.Duration // for the words alone
+	gone    error         // of a pod that is gone; nil: it has reached the goal
+	timeout time.Duration // for the text only
 
-	waiting  string // what is said once the wait lasts, with what is missing; "": nothing
-	outlasts string // what is said where the agent ends meanwhile; "": that is an error
+	waiting  string // printed once the wait lasts, with what is missing; "": nothing
+	outlasts string // printed if the agent ends meanwhile; "": that is an error
 }
 
-// sayAfter is how long a wait goes on in silence.
-const sayAfter = 2 * time.Second
+// printAfter is how long a wait continues without output.
+const printAfter = 2 * time.Second
 
-// await returns once a pod has come to its goal. out: what is said meanwhile; nil: nowhere.
+// await returns once a pod has reached its goal. out: for messages meanwhile; nil: none.
 func (g goal) await(ctx context.Context, p *v1.Pod, here *presence, out io.Writer) error {
-	say := func(text string) {
+	note := func(text string) {
 		if text != "" && out != nil {
 			fmt.Fprintln(out, "monopod: "+text)
 		}
@@ -40,18 +40,18 @@ func (g goal) await(ctx context.Context, p *v1.Pod, here *presence, out io.Write
 	look := func(ctx context.Context) (string, error) {
 		now, err := g.look(ctx, p, here)
 		switch {
-		case ctx.Err() != nil: // what was missing before stands
+		case ctx.Err() != nil: // what was missing before is still missing
 			return missing, nil
 		case notRunning(err) && g.outlasts != "":
-			say(outlasts)
+			note(outlasts)
 			outlasts = ""
 			return missing, nil
 		case err != nil || now == "":
 			return "", err
 		}
 		missing = now
-		if waiting != "" && time.Since(began) > sayAfter {
-			say(print.JoinWords(waiting, missing))
+		if waiting != "" && time.Since(began) > printAfter {
+			note(print.JoinWords(waiting, missing))
 			waiting = ""
 		}
 		return missing, nil
@@ -61,7 +61,7 @@ func (g goal) await(ctx context.Context, p *v1.Pod, here *presence, out io.Write
 	})
 }
 
-// look asks for the pod once, and says what it lacks.
+// look requests the pod once, and returns what it lacks.
 func (g goal) look(ctx context.Context, p *v1.Pod, here *presence) (missing string, err error) {
 	now, gone, err := here.look(ctx, p)
 	switch {
@@ -83,8 +83,8 @@ func bounded(ctx context.Context, timeout time.Duration) (context.Context, conte
 	return context.WithTimeoutCause(ctx, timeout, ErrTimeout)
 }
 
-// until looks again and again until nothing is missing, there is an error, or ctx ends. Where its
-// time is over the error is an ErrTimeout, of late's words for what was missing last.
+// until calls look repeatedly until nothing is missing, there is an error, or ctx ends. If its
+// time is over, the error is an ErrTimeout with late's text on what was missing last.
 func until(ctx context.Context, look func(context.Context) (missing string, err error), late func(missing string) string) error {
 	tick := time.NewTicker(waitEvery)
 	defer tick.Stop()
@@ -101,7 +101,7 @@ func until(ctx context.Context, look func(context.Context) (missing string, err 
 	}
 }
 
-// lateOr is why ctx ended: an ErrTimeout of this text where its time is over.
+// lateOr returns why ctx ended: an ErrTimeout with this text if its time is over.
 func lateOr(ctx context.Context, text string) error {
 	if errors.Is(context.Cause(ctx), ErrTimeout) {
 		return &timeoutError{text}

@@ -8,18 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Choice says which pods a command is about: those that are named, or all that
-// match; all of them if it says nothing.
+// Choice is the pods that a command is about: the named ones, or all that match; all of them if it
+// is empty.
 type Choice struct {
 	Names     []string // as for FindPod
 	Namespace string   // "" is all
 	Selector  string   // of labels, such as app=web,tier!=db
 }
 
-// Any reports whether the choice says anything.
+// Any reports whether the choice has any condition.
 func (c Choice) Any() bool { return len(c.Names) > 0 || c.Namespace != "" || c.Selector != "" }
 
-// None says that no pod is chosen; "" of a choice that says nothing.
+// None returns the sentence for a choice without pods; "" for an empty choice.
 func (c Choice) None() string {
 	switch {
 	case c.Selector == "" && c.Namespace == "":
@@ -32,8 +32,8 @@ func (c Choice) None() string {
 	return fmt.Sprintf("No pods in namespace %s match.", c.Namespace)
 }
 
-// Plain is the choice without the word for pods that other tools want before their
-// names, unless a pod is called so.
+// Plain returns the choice without the word for pods that other tools require before their names,
+// unless a pod has that name.
 func (c Choice) Plain(all []v1.Pod) Choice {
 	if len(c.Names) > 0 && isKind(all, c.Names[0]) {
 		c.Names = c.Names[1:]
@@ -41,7 +41,7 @@ func (c Choice) Plain(all []v1.Pod) Choice {
 	return c
 }
 
-// Check refuses a choice that cannot be meant, in a sentence.
+// Check rejects an impossible choice, with one sentence.
 func (c Choice) Check() error {
 	if _, err := labels.Parse(c.Selector); err != nil {
 		return fmt.Errorf("-l: %q is no selector such as app=web,tier!=db", c.Selector)
@@ -52,8 +52,8 @@ func (c Choice) Check() error {
 	return nil
 }
 
-// Of returns the pods of the choice, in the order of all, and an error if a
-// name is none's.
+// Of returns the pods of the choice, in the order of all, and an error if no pod has one of the
+// names.
 func (c Choice) Of(all []v1.Pod) ([]v1.Pod, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (c Choice) Of(all []v1.Pod) ([]v1.Pod, error) {
 	return out, nil
 }
 
-// Matching returns those in the namespace that the selector takes.
+// Matching returns the pods in the namespace that the selector matches.
 func (c Choice) Matching(all []v1.Pod) []v1.Pod {
 	s, err := labels.Parse(c.Selector)
 	if err != nil {

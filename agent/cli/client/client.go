@@ -1,5 +1,5 @@
-// Package client asks the agent for what commands need, or reads what the last one
-// left. What the owner asks for is a Request; a new verb that only names pods is a verb in owner.go.
+// Package client requests from the agent what commands need, or reads what the last agent left. A
+// request of the owner is a Request; a new verb that only names pods is a verb in owner.go.
 package client
 
 import (
@@ -19,16 +19,16 @@ import (
 	"monopod/agent/print"
 )
 
-// answerTimeout bounds one question to the agent, which answers from memory.
+// answerTimeout bounds one request to the agent, which answers from memory.
 const answerTimeout = 5 * time.Second
 
-// Get returns what the agent behind the socket answers for path. Its errors
-// are one sentence for the person at the terminal.
+// Get returns the answer of the agent behind the socket for path. Its errors are one sentence for
+// the person at the terminal.
 func Get(ctx context.Context, socket, path string) ([]byte, error) {
 	return GetWithin(ctx, answerTimeout, socket, path)
 }
 
-// GetWithin is Get with another bound.
+// GetWithin is Get with another timeout.
 func GetWithin(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
 	code, status, body, err := ask(ctx, timeout, socket, http.MethodGet, path, nil)
 	if err != nil {
@@ -40,7 +40,7 @@ func GetWithin(ctx context.Context, timeout time.Duration, socket, path string) 
 	return body, nil
 }
 
-// ask returns what the agent behind the socket answers. request: the body; nil: there is none.
+// ask returns the answer of the agent behind the socket. request: the body; nil: none.
 func ask(ctx context.Context, timeout time.Duration, socket, method, path string, request []byte) (code int, status string, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -66,7 +66,7 @@ func ask(ctx context.Context, timeout time.Duration, socket, method, path string
 	return resp.StatusCode, resp.Status, body, nil
 }
 
-// GetJSON decodes what get returns into v.
+// GetJSON decodes the answer of Get into v.
 func GetJSON(ctx context.Context, socket, path string, v any) error {
 	body, err := Get(ctx, socket, path)
 	if err != nil {
@@ -75,7 +75,7 @@ func GetJSON(ctx context.Context, socket, path string, v any) error {
 	return Decode(body, v, socket, path)
 }
 
-// Decode decodes what the agent answered for path.
+// Decode decodes the agent's answer for path.
 func Decode(body []byte, v any, socket, path string) error {
 	if err := json.Unmarshal(body, v); err != nil {
 		return fmt.Errorf("what %s answers for %s is no answer of a monopod: is it another program's socket? (%s)", socket, path, print.OneLine(err.Error()))
@@ -83,7 +83,7 @@ func Decode(body []byte, v any, socket, path string) error {
 	return nil
 }
 
-// unreachable says why the agent could not be asked.
+// unreachable returns why the agent could not be reached.
 func unreachable(socket string, timeout time.Duration, err error) error {
 	return &FlagError{"socket", whyUnreachable(socket, timeout, err)}
 }
@@ -91,7 +91,7 @@ func unreachable(socket string, timeout time.Duration, err error) error {
 func whyUnreachable(socket string, timeout time.Duration, err error) error {
 	var errno syscall.Errno
 	if u := (*url.Error)(nil); errors.As(err, &u) {
-		err = u.Err // without the URL, which is a way of speaking
+		err = u.Err // without the URL, which is not meant for people
 	}
 	switch {
 	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM):
@@ -105,7 +105,7 @@ func whyUnreachable(socket string, timeout time.Duration, err error) error {
 	}
 }
 
-// PostJSON asks with a body, and decodes the answer into v.
+// PostJSON sends a body, and decodes the answer into v.
 func PostJSON(ctx context.Context, socket, path string, asked, v any) error {
 	request, err := json.Marshal(asked)
 	if err != nil {
@@ -118,7 +118,7 @@ func PostJSON(ctx context.Context, socket, path string, asked, v any) error {
 	return Decode(body, v, socket, path)
 }
 
-// post sends an empty POST. A refusal is an error of the agent's words.
+// post sends an empty POST. A refusal is an error with the agent's text.
 func post(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
 	return postWith(ctx, timeout, socket, path, nil)
 }

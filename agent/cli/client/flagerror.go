@@ -1,7 +1,7 @@
 package client
 
-// FlagError is an error about what a flag says, by its long name without dashes. The
-// command line tells of a variable that said it instead.
+// FlagError is an error about the value of a flag, by its long name without dashes. If the value
+// is from a variable, the command line names the variable.
 type FlagError struct {
 	Flag string
 	Err  error

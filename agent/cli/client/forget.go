@@ -12,15 +12,14 @@ import (
 	"monopod/agent/print"
 )
 
-// kinds are the words for kinds of objects, and what the agent calls them.
+// kinds maps the words for kinds of objects to the agent's names for them.
 var kinds = map[string]string{"configmap": "configmap", "configmaps": "configmap", "cm": "configmap", "secret": "secret", "secrets": "secret"}
 
-// forgotten is what is to be forgotten.
-type forgotten struct{ path, said string }
+// forgotten is a pod or object to forget.
+type forgotten struct{ path, text string }
 
-// Forget accepts that pods and objects are gone that no manifest gives any more, one after
-// the other. Pods are removed from then on, with their grace, which it does not
-// wait for.
+// Forget accepts the removal of pods and objects that no manifest gives any more, one after the
+// other. Pods are removed from then on, with their grace period, which it does not wait for.
 func Forget(ctx context.Context, o Request) error {
 	pods, err := o.pods(ctx, "")
 	if err != nil {
@@ -38,15 +37,15 @@ func Forget(ctx context.Context, o Request) error {
 		if _, err := post(ctx, sendTimeout, o.Socket, "/forget/"+one.path); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(o.Out, one.said); err != nil {
+		if _, err := fmt.Fprintln(o.Out, one.text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forgets returns what a person means. A pod of a namespace that is called like a kind of
-// objects is meant with -n.
+// forgets returns the object of a name. A pod in a namespace that is named like a kind of objects
+// requires -n.
 func (o Request) forgets(pods []v1.Pod, name string) (forgotten, error) {
 	word, object, _ := strings.Cut(name, "/")
 	kind := kinds[strings.ToLower(word)]

@@ -14,8 +14,8 @@ import (
 	"monopod/agent/status"
 )
 
-// History returns what the agent knows of the versions of the pod that a person means, as JSON too.
-// Where no agent runs the error is an ErrDown.
+// History returns what the agent knows of the versions of the named pod, as JSON too. If no agent
+// runs the error is an ErrDown.
 func History(ctx context.Context, socket, name, namespace string) (*status.History, []byte, error) {
 	all, err := Request{Socket: socket}.pods(ctx, "")
 	if err != nil {
@@ -46,8 +46,8 @@ func historyOf(ctx context.Context, socket string, p *v1.Pod) (*status.History, 
 	return &h, body, err
 }
 
-// Rollback lets a former version of a pod take the place of the one that its manifest gives. It does
-// not wait until that runs. The query may have "to", the beginning of that version's hash, else it is
+// Rollback lets a former version of a pod replace the one that its manifest gives. It does not
+// wait until that runs. The query may have "to", the beginning of that version's hash, else it is
 // the version that was ready last; and "reason".
 func Rollback(ctx context.Context, o Request) error {
 	all, err := o.pods(ctx, "")
@@ -70,7 +70,7 @@ func Rollback(ctx context.Context, o Request) error {
 	return err
 }
 
-// goesBack says which version of a pod comes back, or is back already.
+// goesBack returns which version of a pod comes back, or is back already.
 func goesBack(h *status.History) string {
 	isBack := func(v status.PastVersion) bool { return v.ComesBack }
 	k := slices.IndexFunc(h.Versions, isBack)

@@ -24,7 +24,7 @@ import (
 	"monopod/agent/status"
 )
 
-// PodOfEvents returns which pod a person means, which may be gone already.
+// PodOfEvents returns the pod that a name means, which may be gone already.
 func (k *Known) PodOfEvents(name, namespace string, all []v1.Event) (string, error) {
 	pods, there := slices.Clone(k.Pods), map[string]bool{}
 	for i := range pods {
@@ -65,7 +65,7 @@ func PodOf(e *v1.Event) string {
 	return e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name
 }
 
-// podStub is as much of a pod as an event about it tells.
+// podStub is a pod with what an event about it has.
 func podStub(e *v1.Event) *v1.Pod {
 	p := &v1.Pod{}
 	p.Namespace, p.Name, p.Spec.NodeName = e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Source.Host
@@ -80,28 +80,28 @@ func (k *Known) DownError() error {
 	return nil
 }
 
-// Source is where commands learn of pods: from the agent behind the socket, or
-// where none answers from what one has left under its root folder.
+// Source is where commands get pods: from the agent behind the socket, or if none answers from
+// what one has left under its root folder.
 type Source struct {
 	Socket string
 	Root   string // "": only a running agent counts
 }
 
-// Known is what a Source knows.
+// Known is the content of a Source.
 type Known struct {
 	Pods      []v1.Pod
 	Manifests status.Manifests
-	Runtime   status.Runtime // of the previous agent the endpoint alone
+	Runtime   status.Runtime // of the previous agent only the endpoint
 	Seen      time.Time      // when the previous agent gave its last sign of life; zero: the agent answers
-	Changed   time.Time      // when what it reported changed last; zero: it left no heartbeat, and that is Seen
-	NodeHeld  string         // where no agent runs: why and until when the node is held; "": it is not
+	Changed   time.Time      // when its report changed last; zero: it left no heartbeat, and this is Seen
+	NodeHeld  string         // if no agent runs: why and until when the node is held; "": it is not
 	from      Source
 }
 
 // Down reports whether no agent answers.
 func (k *Known) Down() bool { return !k.Seen.IsZero() }
 
-// Pods asks the agent for its pods alone, or reads the previous one's.
+// Pods requests only the pods from the agent, or reads the previous one's.
 func (s Source) Pods(ctx context.Context) (*Known, error) {
 	var list v1.PodList
 	if err := GetJSON(ctx, s.Socket, "/pods", &list); err != nil {
@@ -110,8 +110,7 @@ func (s Source) Pods(ctx context.Context) (*Known, error) {
 	return &Known{Pods: list.Items, from: s}, nil
 }
 
-// All asks the agent for all that ps shows, or reads what the previous one
-// reported.
+// All requests everything that ps shows, or reads what the previous agent reported.
 func (s Source) All(ctx context.Context) (*Known, error) {
 	k, err := s.Pods(ctx)
 	if err != nil || !k.Seen.IsZero() {
@@ -123,8 +122,8 @@ func (s Source) All(ctx context.Context) (*Known, error) {
 	return k, GetJSON(ctx, s.Socket, "/runtime", &k.Runtime)
 }
 
-// previous returns what the previous agent reported, if err says that none runs;
-// err where that is missing, too.
+// previous returns what the previous agent reported, if err is that none runs; err if that is
+// missing, too.
 func (s Source) previous(err error) (*Known, error) {
 	if s.Root == "" || !notRunning(err) {
 		return nil, err
@@ -143,7 +142,7 @@ func (s Source) previous(err error) (*Known, error) {
 	return k, nil
 }
 
-// markHeld marks the pods that are held, as an agent does that serves them.
+// markHeld marks the pods that are held, as an agent does in its answers.
 func (k *Known) markHeld(now hold.State) {
 	for i := range k.Pods {
 		p := &k.Pods[i]
@@ -156,7 +155,7 @@ func (k *Known) markHeld(now hold.State) {
 	}
 }
 
-// notRunning tells an agent that does not run from one that does not answer.
+// notRunning distinguishes an agent that does not run from one that does not answer.
 func notRunning(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
 }
@@ -206,8 +205,7 @@ func LastKnown(dir string) (*Known, error) {
 	return k, err
 }
 
-// readBeat takes the previous agent's last heartbeat, which goes on while nothing
-// changes.
+// readBeat reads the previous agent's last heartbeat, which continues while nothing changes.
 func (k *Known) readBeat(path string) {
 	var node v1.Node
 	seen := k.Seen
@@ -222,8 +220,8 @@ func (k *Known) readBeat(path string) {
 	}
 }
 
-// read decodes a report, and notes when it was written. An empty file, which a power
-// cut leaves of one that was new, does not exist.
+// read decodes a report, and records when it was written. An empty file, which a power cut leaves
+// of one that was new, counts as missing.
 func (k *Known) read(path string, v any) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -241,11 +239,10 @@ func (k *Known) read(path string, v any) error {
 	return nil
 }
 
-// ErrDown is that no agent runs: ps printed the last report, forget could not
-// ask.
+// ErrDown is that no agent runs: ps printed the last report, forget could not send its request.
 var ErrDown = errors.New("the agent does not run")
 
-// DownWords says that no agent runs, since when, and how old its reports are.
+// DownWords returns the sentence that no agent runs, since when, and how old its reports are.
 func (k *Known) DownWords(socket string, now time.Time) string {
 	text, ago := fmt.Sprintf("the agent does not run (no process answers on %s): ", socket), print.Ago(k.Seen, now)
 	switch {

@@ -20,8 +20,8 @@ const (
 )
 
 // WithLastLines returns the pods, in which each container that ended badly and left no termination
-// message has the last line of its log as one. It is for people to read, and no status. What cannot be read in time is left
-// out. The given pods stay as they are.
+// message has the last line of its log as one. It is for people to read, and no status. What
+// cannot be read in time is left out. The given pods are not changed.
 func WithLastLines(ctx context.Context, socket string, pods []v1.Pod) []v1.Pod {
 	ctx, cancel := context.WithTimeout(ctx, lastLinesLimit)
 	defer cancel()
@@ -40,8 +40,8 @@ func WithLastLines(ctx context.Context, socket string, pods []v1.Pod) []v1.Pod {
 	return all
 }
 
-// silentEnd returns how a container that is shown as ended badly did so, if nothing is known of why;
-// nil of any other. previous: the log of that attempt is the previous one.
+// silentEnd returns how a container ended that is shown as ended badly, if the reason is not
+// known; nil for any other. previous: the log of that attempt is the previous one.
 func silentEnd(s *v1.ContainerStatus) (previous bool, ended *v1.ContainerStateTerminated) {
 	ended = s.State.Terminated
 	if s.State.Waiting != nil {
@@ -53,7 +53,7 @@ func silentEnd(s *v1.ContainerStatus) (previous bool, ended *v1.ContainerStateTe
 	return previous, ended
 }
 
-// endOfLog is the last line that a container wrote, "" if that is not known.
+// endOfLog returns the last line that a container wrote, "" if it is not known.
 func endOfLog(ctx context.Context, socket string, p *v1.Pod, container string, previous bool) string {
 	q := url.Values{"tailLines": {lastLineTail}}
 	if previous {

@@ -14,11 +14,11 @@ import (
 	"monopod/cri"
 )
 
-// nowTimeout bounds the question to the runtime where no agent runs.
+// nowTimeout bounds the request to the runtime if no agent runs.
 const nowTimeout = 2 * time.Second
 
-// Stopped say which containers run no more although the agent that does not
-// run reported that they did.
+// Stopped returns which containers no longer run that the agent, which does not run, had reported
+// as running.
 func Stopped(ctx context.Context, pods []v1.Pod, endpoint string) []string {
 	if len(deadWords(pods, nil)) == 0 {
 		return nil // none ran

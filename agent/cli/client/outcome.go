@@ -12,20 +12,19 @@ import (
 	"monopod/agent/status"
 )
 
-// Outcomes that wait can wait for; the others are "condition=TYPE" and
-// "condition=TYPE=STATUS".
+// Outcomes that wait can wait for; the others are "condition=TYPE" and "condition=TYPE=STATUS".
 var outcomes = []string{"ready", "running", "succeeded", "failed", "completed", "gone", "removed", "accepted", "updated"}
 
-// outcome is what a pod is waited for to come to.
+// outcome is the state that a wait is for.
 type outcome struct {
 	name            string // one of outcomes, or "condition"
 	condition, want string // of a condition
 }
 
-// Deleted is what kubectl calls the outcome gone.
+// Deleted is kubectl's name for the outcome gone.
 const Deleted = "delete"
 
-// Outcomes returns what can be waited for.
+// Outcomes returns the possible outcomes.
 func Outcomes() []string { return append(slices.Clone(outcomes), Deleted, "condition=") }
 
 func parseOutcome(text string) (outcome, error) {
@@ -50,19 +49,18 @@ func (o outcome) String() string {
 	return o.name
 }
 
-// succeeded reports whether a pod has come to its good end.
+// succeeded reports whether a pod has ended with success.
 func succeeded(p *v1.Pod) bool {
 	return p.DeletionTimestamp == nil && p.Status.Phase == v1.PodSucceeded
 }
 
-// of reports whether the pod has come to the outcome, and why it never will, if
-// that is sure.
+// of reports whether the pod has reached the outcome, and why it never will, if that is certain.
 func (o outcome) of(p *v1.Pod) (met bool, never string) {
 	if p.DeletionTimestamp != nil {
 		return false, "" // another version may follow
 	}
 	succeeded, failed := p.Status.Phase == v1.PodSucceeded, p.Status.Phase == v1.PodFailed
-	end := "" // what the pod came to if it has ended
+	end := "" // the phase of a pod that has ended
 	if succeeded || failed {
 		end = "it has " + strings.ToLower(string(p.Status.Phase))
 		if why := print.JoinWords(p.Status.Reason, p.Status.Message); why != "" {
@@ -78,7 +76,7 @@ func (o outcome) of(p *v1.Pod) (met bool, never string) {
 		met = succeeded || failed
 	case "running":
 		met = p.Status.Phase == v1.PodRunning
-	case "ready": // one that is being stopped may still look so
+	case "ready": // a pod that is being stopped may still look ready
 		met = print.PodReady(p) && p.Status.Reason != status.ReasonStopped
 	case "condition":
 		met = slices.ContainsFunc(p.Status.Conditions, func(c v1.PodCondition) bool {
@@ -93,8 +91,8 @@ func (o outcome) of(p *v1.Pod) (met bool, never string) {
 	return false, cmp.Or(Halted(p), end)
 }
 
-// Halted says that the owner has stopped a pod, which comes to nothing by itself until it is
-// started; "": it is not so, or it goes and another version may follow.
+// Halted returns the sentence that the owner has stopped a pod, which reaches no outcome until it
+// is started; "": it is not stopped, or it is being removed and another version may follow.
 func Halted(p *v1.Pod) string {
 	if p.DeletionTimestamp != nil || p.Status.Reason != status.ReasonStopped {
 		return ""

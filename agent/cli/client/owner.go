@@ -19,23 +19,23 @@ import (
 	"monopod/manifests/annotations"
 )
 
-// Request is what the owner asks for, of which pods: Stop, Start, Hold, Release, Restart, Forget
-// and Rollback send it to the agent. Where no agent runs the error is an ErrDown.
+// Request is a request of the owner, and its pods: Stop, Start, Hold, Release, Restart, Forget and
+// Rollback send it to the agent. If no agent runs the error is an ErrDown.
 type Request struct {
 	Socket  string
 	Choice  Choice     // of Restart the names are POD or POD/CONTAINER; of Forget also of objects; of Rollback it is one
 	Node    bool       // the whole node is held or released
-	Query   url.Values // what the agent is told besides
+	Query   url.Values // further parameters for the agent
 	NoWait  bool
 	Timeout time.Duration // of the wait; 0: none
 	Out     io.Writer
-	Err     io.Writer // what is in the way, and what a wait that lasts is for; nil: that is not said
+	Err     io.Writer // what blocks the request, and what a long wait is for; nil: not printed
 }
 
 // sendTimeout is longer than the agent takes to answer that it cannot.
 const sendTimeout = 25 * time.Second
 
-// pods returns the pods that the agent has. result is said where none runs, such as ", and nothing
+// pods returns the agent's pods. result is added to the error if none runs, such as ", and nothing
 // is stopped".
 func (o Request) pods(ctx context.Context, result string) ([]v1.Pod, error) {
 	var list v1.PodList
@@ -49,13 +49,13 @@ func (o Request) pods(ctx context.Context, result string) ([]v1.Pod, error) {
 // verb is a request that only names pods, or the node.
 type verb struct {
 	path    string                         // such as stop
-	done    string                         // what a pod is then, such as stopped
-	until   func(before, now *v1.Pod) bool // whether a pod has come to it; nil: it has as soon as it is recorded
-	byGoing bool                           // a pod that is gone has come to it
+	done    string                         // the pod's state then, such as stopped
+	until   func(before, now *v1.Pod) bool // whether a pod has reached it; nil: as soon as it is recorded
+	byGoing bool                           // a pod that is gone has reached it
 }
 
-// Stop stops pods in the order in which a shutdown does, and waits until nothing of them
-// runs. Those that are being removed stop by themselves. With NoWait all stop at once.
+// Stop stops pods in the order of a shutdown, and waits until nothing of them runs. Those that are
+// being removed stop by themselves. With NoWait all stop at once.
 func Stop(ctx context.Context, o Request) error {
 	return o.do(ctx, verb{path: "stop", done: "stopped", byGoing: true, until: func(_, now *v1.Pod) bool {
 		return now.Status.Reason == status.ReasonStopped && now.Status.Phase == v1.PodPending
@@ -66,7 +66,7 @@ func Stop(ctx context.Context, o Request) error {
 func waves(pods []v1.Pod) (all [][]v1.Pod) {
 	var stops []shutdown.Pod
 	of := map[manifests.Key]v1.Pod{}
-	short := map[manifests.Key]manifests.Key{} // pods by the names that manifests give
+	short := map[manifests.Key]manifests.Key{} // pods by the names in manifests
 	for k := range pods {
 		p := &pods[k]
 		key := manifests.KeyOf(p)
@@ -96,8 +96,8 @@ func Start(ctx context.Context, o Request) error {
 	return o.do(ctx, verb{path: "start", done: "started", until: hasStarted})
 }
 
-// hasStarted reports whether each container of a pod runs, or has ended since. Of one that was
-// stopped none counts that was there before: its phase is Running as soon as it is to run.
+// hasStarted reports whether each container of a pod runs, or has ended since. Of a pod that was
+// stopped, containers from before do not count: its phase is Running as soon as it is to run.
 func hasStarted(before, now *v1.Pod) bool {
 	if now.Status.Reason == status.ReasonStopped || now.Status.Phase == v1.PodPending || status.WasRefused(&now.Status) {
 		return false
@@ -160,7 +160,7 @@ func (o Request) do(ctx context.Context, v verb) error {
 	return errors.Join(refused...)
 }
 
-// doOfNode sends it for the node.
+// doOfNode sends the request for the node.
 func (o Request) doOfNode(ctx context.Context, v verb) error {
 	var node v1.Node
 	unknown := GetJSON(ctx, o.Socket, "/node", &node) // an agent that starts does not know it yet
@@ -175,12 +175,12 @@ func (o Request) doOfNode(ctx context.Context, v verb) error {
 	return err
 }
 
-// send sends it for pods together. It returns those of which it is going to be so, and
-// why the agent refuses it of the others.
+// send sends the request for several pods. It returns the pods for which the agent takes it, and
+// why the agent refuses it for the others.
 func (o Request) send(ctx context.Context, path string, pods []v1.Pod) (taken []v1.Pod, refused []error) {
 	for _, p := range pods {
 		_, err := post(ctx, sendTimeout, o.Socket, o.path(path+"/"+p.Namespace+"/"+p.Name))
-		if leaves := path == "stop" && p.DeletionTimestamp != nil; err != nil && !leaves { // that stops by itself
+		if leaves := path == "stop" && p.DeletionTimestamp != nil; err != nil && !leaves { // such a pod stops by itself
 			refused = append(refused, err)
 			continue
 		}
@@ -189,7 +189,7 @@ func (o Request) send(ctx context.Context, path string, pods []v1.Pod) (taken []
 	return taken, refused
 }
 
-// finish waits until all of these pods have come to it, and says so.
+// finish waits until all of these pods have reached the state, and prints that.
 func (o Request) finish(ctx context.Context, v verb, pods []v1.Pod, here *presence) error {
 	for k := range pods {
 		p := &pods[k]
@@ -205,7 +205,7 @@ func (o Request) finish(ctx context.Context, v verb, pods []v1.Pod, here *presen
 	return nil
 }
 
-// replaces says which hold, of those whose annotations these are, a new one takes the place of.
+// replaces returns which hold, of those in these annotations, a new one replaces.
 func (v verb) replaces(annotations map[string]string) string {
 	former := annotations[status.AnnHeld]
 	if v.path != "hold" || former == "" {
@@ -214,7 +214,8 @@ func (v verb) replaces(annotations map[string]string) string {
 	return ", in place of: " + print.OneLine(former)
 }
 
-// result is what a pod is once the agent has recorded it, or once it has come to it.
+// result returns the state of a pod once the agent has recorded the request, or once the pod has
+// reached it.
 func (o Request) result(v verb) string {
 	if v.until != nil && o.NoWait {
 		return "being " + v.done
@@ -231,7 +232,7 @@ func (o Request) path(path string) string {
 	return "/" + path
 }
 
-// goal is that a pod has come to it, or has ended.
+// goal is that a pod has reached the state, or has ended.
 func (o Request) goal(p *v1.Pod, v verb) goal {
 	subject := subjectOf(p)
 	g := goal{subject: subject, late: "is not " + v.done, timeout: o.Timeout,

@@ -13,11 +13,11 @@ import (
 	"monopod/manifests/decode"
 )
 
-// ErrNoPod is what errors of names are that no pod has (yet); a name that
-// several pods have is another error.
+// ErrNoPod is the cause of errors about a name that no pod has (yet); a name that several pods
+// have is another error.
 var ErrNoPod = errors.New("no such pod")
 
-// NameError is one sentence about a name, with what it is.
+// NameError is one sentence about a name, with its cause.
 type NameError struct {
 	Text  string
 	Cause error
@@ -26,11 +26,10 @@ type NameError struct {
 func (e *NameError) Error() string        { return e.Text }
 func (e *NameError) Is(target error) bool { return e.Cause != nil && e.Cause == target }
 
-// FindPod returns the pod that a person means: by its name in the manifest
-// ("web"), its full name ("web-node"), or either behind its namespace
-// ("kube-system/web"). namespace limits the search; "" is all. Where a pod's
-// full name is another's short one in the same namespace, the full name wins.
-// Its errors are one sentence that names the candidates or close names.
+// FindPod returns the pod of a name: its name in the manifest ("web"), its full name ("web-node"),
+// or either behind its namespace ("kube-system/web"). namespace limits the search; "" is all. If a
+// pod's full name is another's short one in the same namespace, the full name wins. Its errors are
+// one sentence that names the candidates or close names.
 func FindPod(pods []v1.Pod, name, namespace string) (*v1.Pod, error) {
 	base, within, err := splitName(withoutKind(pods, name), namespace)
 	if err != nil {
@@ -66,14 +65,14 @@ func FindPod(pods []v1.Pod, name, namespace string) (*v1.Pod, error) {
 	return nil, &NameError{Text: fmt.Sprintf("%q may be any of %s: say which", name, strings.Join(names, ", "))}
 }
 
-// isKind reports whether a word is what kubectl calls pods, and no pod or namespace.
+// isKind reports whether a word is kubectl's word for pods, and no pod or namespace.
 func isKind(pods []v1.Pod, word string) bool {
 	return slices.Contains([]string{"pod", "pods", "po"}, word) && !slices.ContainsFunc(pods, func(p v1.Pod) bool {
 		return p.Namespace == word || p.Name == word || print.ShortName(&p) == word
 	})
 }
 
-// withoutKind takes "pod/" off the front of a name.
+// withoutKind removes "pod/" from the front of a name.
 func withoutKind(pods []v1.Pod, name string) string {
 	if kind, rest, ok := strings.Cut(name, "/"); ok && isKind(pods, kind) {
 		return rest
@@ -81,7 +80,7 @@ func withoutKind(pods []v1.Pod, name string) string {
 	return name
 }
 
-// splitName takes a namespace off the front of a name.
+// splitName removes a namespace from the front of a name.
 func splitName(name, namespace string) (base, within string, err error) {
 	front, base, ok := strings.Cut(name, "/")
 	switch {
@@ -96,8 +95,8 @@ func splitName(name, namespace string) (base, within string, err error) {
 	return base, front, nil
 }
 
-// FindContainer splits what a person wrote as POD or POD/CONTAINER, where POD
-// is as for FindPod; container is "" for a pod alone.
+// FindContainer splits POD or POD/CONTAINER, where POD is as for FindPod; container is "" for a
+// pod alone.
 func FindContainer(pods []v1.Pod, name, namespace string) (p *v1.Pod, container string, err error) {
 	name = withoutKind(pods, name)
 	p, whole := FindPod(pods, name, namespace)
@@ -125,12 +124,12 @@ func FindContainer(pods []v1.Pod, name, namespace string) (p *v1.Pod, container 
 		name, p.Namespace, p.Name, container, q.Namespace, q.Name)}
 }
 
-// DefaultContainer is the annotation by which a pod names the container that
-// commands mean where none is named (kubectl: the same).
+// DefaultContainer is the annotation with which a pod names the container that commands mean if
+// none is named (kubectl: the same).
 const DefaultContainer = "kubectl.kubernetes.io/default-container"
 
-// ContainerOf returns the container of that name; for "" the one that the pod's
-// annotation names, else its first.
+// ContainerOf returns the container of that name; for "" the one that the pod's annotation names,
+// else its first.
 func ContainerOf(p *v1.Pod, name string) (string, error) {
 	var names []string
 	for _, c := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
@@ -149,7 +148,7 @@ func ContainerOf(p *v1.Pod, name string) (string, error) {
 // closeShown is how many close names a message has at most.
 const closeShown = 3
 
-// noPod says that no pod has the name, and which have one like it.
+// noPod returns the sentence that no pod has the name, and which have a similar one.
 func noPod(pods []v1.Pod, base, within string) string {
 	text := fmt.Sprintf("there is no pod %q", base)
 	if within != "" {

@@ -9,22 +9,22 @@ import (
 	"monopod/agent/status"
 )
 
-// presence tells a pod that is gone from one that an agent which has just started does not
-// report yet: the latter has not told of its manifests, which the agent asked first had.
-// One goroutine uses it.
+// presence distinguishes a pod that is gone from one that an agent which has just started does not
+// report yet: such an agent has not reported its manifests, while the agent of the first request
+// had. One goroutine uses it.
 type presence struct {
 	socket string
-	told   bool   // the agent had told of its manifests at first
+	ready  bool   // the agent had reported its manifests at first
 	absent string // the pod that the last complete list lacks; "": none
 }
 
 func newPresence(ctx context.Context, socket string) (*presence, error) {
-	told, err := hasTold(ctx, socket)
-	return &presence{socket: socket, told: told}, err
+	ready, err := hasManifests(ctx, socket)
+	return &presence{socket: socket, ready: ready}, err
 }
 
-// look asks for a pod. It is gone if two complete lists in a row lack it; now is nil while
-// it is not reported.
+// look requests a pod. It is gone if two complete lists in a row lack it; now is nil while it is
+// not reported.
 func (h *presence) look(ctx context.Context, p *v1.Pod) (now *v1.Pod, gone bool, err error) {
 	key, before := p.Namespace+"/"+p.Name, h.absent
 	h.absent = ""
@@ -35,16 +35,16 @@ func (h *presence) look(ctx context.Context, p *v1.Pod) (now *v1.Pod, gone bool,
 	if k := slices.IndexFunc(list.Items, func(i v1.Pod) bool { return i.Namespace == p.Namespace && i.Name == p.Name }); k >= 0 {
 		return &list.Items[k], false, nil
 	}
-	told, err := hasTold(ctx, h.socket)
-	if err != nil || h.told && !told {
+	ready, err := hasManifests(ctx, h.socket)
+	if err != nil || h.ready && !ready {
 		return nil, false, err
 	}
 	h.absent = key
 	return nil, before == key, nil
 }
 
-// hasTold reports whether the agent has told of all its manifests, and so knows all pods.
-func hasTold(ctx context.Context, socket string) (bool, error) {
+// hasManifests reports whether the agent has reported all its manifests, and so knows all pods.
+func hasManifests(ctx context.Context, socket string) (bool, error) {
 	var m status.Manifests
 	err := GetJSON(ctx, socket, "/manifests", &m)
 	return m.Dir != "" || slices.ContainsFunc(m.Files, func(f status.File) bool { return f.Path != "" }), err

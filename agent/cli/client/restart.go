@@ -15,8 +15,8 @@ import (
 	"monopod/agent/status"
 )
 
-// Restart restarts pods or containers, one after the other, and waits until
-// they run again. What it said was done is done.
+// Restart restarts pods or containers, one after the other, and waits until they run again. What
+// it printed as restarted is restarted even if a later one fails.
 func Restart(ctx context.Context, o Request) error {
 	all, err := o.pods(ctx, ", and nothing is restarted")
 	if err != nil {
@@ -81,10 +81,10 @@ func (o Request) restart(ctx context.Context, p *v1.Pod, container string, here 
 	return err
 }
 
-// notRestarted is what is said of what does not run again in time.
+// notRestarted is the error text for what does not run again in time.
 const notRestarted = "does not run again"
 
-// restarted is the goal that all that is replaced runs again, or has ended again since.
+// restarted is the goal that everything that is replaced runs again, or has ended again since.
 func (o Request) restarted(subject string, accepted *status.Restart) goal {
 	gone := fmt.Errorf("%s was removed or replaced meanwhile", subject)
 	return goal{subject: subject, late: notRestarted, timeout: o.Timeout, gone: gone,
@@ -97,7 +97,7 @@ func (o Request) restarted(subject string, accepted *status.Restart) goal {
 		outlasts: "the agent does not run any more; it has recorded the restart of " + subject + ", which happens once it runs again"}
 }
 
-// stillToCome says what of a restart is missing, "" when nothing is.
+// stillToCome returns what of a restart is missing, "" if nothing is.
 func stillToCome(p *v1.Pod, replaces map[string]string) string {
 	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
 	for _, name := range slices.Sorted(maps.Keys(replaces)) {

@@ -8,7 +8,7 @@ import (
 // unitDirs are where systemd looks for units (systemd.unit(5)).
 var unitDirs = []string{"etc/systemd/system", "run/systemd/system", "usr/local/lib/systemd/system", "usr/lib/systemd/system", "lib/systemd/system"}
 
-// WhereToLook says where to look for an agent that does not answer: at its unit where one is
+// WhereToLook returns where to look for an agent that does not answer: at its unit if one is
 // installed, else for its command.
 func WhereToLook() string { return whereToLook("/") }
 

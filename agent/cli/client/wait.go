@@ -14,10 +14,10 @@ import (
 	"monopod/agent/print"
 )
 
-// waitEvery is how often Wait asks. The agent answers from memory.
+// waitEvery is the interval of Wait's requests. The agent answers from memory.
 const waitEvery = 300 * time.Millisecond
 
-// ErrTimeout is what Wait and Restart end with when their time is over.
+// ErrTimeout is the error of Wait and Restart when their time is over.
 var ErrTimeout = errors.New("the time is over")
 
 // timeoutError is a sentence about what was still missing.
@@ -26,20 +26,20 @@ type timeoutError struct{ text string }
 func (e *timeoutError) Error() string        { return e.text }
 func (e *timeoutError) Is(target error) bool { return target == ErrTimeout }
 
-// WaitOptions says which pods Wait waits for, and for which outcome.
+// WaitOptions is which pods Wait waits for, and for which outcome.
 type WaitOptions struct {
 	Socket  string
-	Choice  Choice // names may be of pods that are still to come
+	Choice  Choice // names may be of pods that do not exist yet
 	For     string // see parseOutcome
 	Timeout time.Duration
-	Out     io.Writer // a line for each pod that has come to it
-	Err     io.Writer // what it waits for, where that is not plain
+	Out     io.Writer // a line for each pod that has reached the outcome
+	Err     io.Writer // what it waits for, if that is not obvious
 
 	// ask returns the agent's pods, and whether it knows all manifests yet; nil: over the socket.
 	ask func(context.Context) (pods []v1.Pod, complete bool, err error)
 }
 
-// Check refuses options that cannot be meant.
+// Check rejects impossible options.
 func (o WaitOptions) Check() error {
 	if _, err := parseOutcome(o.For); err != nil {
 		return err
@@ -47,10 +47,9 @@ func (o WaitOptions) Check() error {
 	return o.Choice.Check()
 }
 
-// Wait returns nil once all pods of the choice have come to the outcome, which
-// may be one after the other. It waits for pods that are not known yet, and for
-// the agent where none answers. Its error is ErrTimeout, or says why a pod will
-// never come to it.
+// Wait returns nil once all pods of the choice have reached the outcome, which may be one after
+// the other. It waits for pods that are not known yet, and for the agent if none answers. Its
+// error is ErrTimeout, or why a pod will never reach it.
 func Wait(ctx context.Context, o WaitOptions) error {
 	if err := o.Check(); err != nil {
 		return err
@@ -59,15 +58,15 @@ func Wait(ctx context.Context, o WaitOptions) error {
 		o.ask = o.askAgent
 	}
 	wanted, _ := parseOutcome(o.For)
-	w := &wait{WaitOptions: o, outcome: wanted, met: map[string]bool{}, said: map[string]bool{}}
+	w := &wait{WaitOptions: o, outcome: wanted, met: map[string]bool{}, printed: map[string]bool{}}
 	return Until(ctx, o.Timeout, wanted.String(), func(ctx context.Context) ([]string, error) {
 		err := w.look(ctx)
 		return w.missing, err
 	})
 }
 
-// Until looks again and again until nothing is missing, there is an error, or the time
-// is over (0: never); then its error is ErrTimeout, and says what was not.
+// Until calls look repeatedly until nothing is missing, there is an error, or the time is over (0:
+// never); then its error is ErrTimeout, with what was missing.
 func Until(ctx context.Context, timeout time.Duration, outcome string,
 	look func(context.Context) (missing []string, err error)) error {
 	ctx, cancel := bounded(ctx, timeout)
@@ -81,17 +80,17 @@ func Until(ctx context.Context, timeout time.Duration, outcome string,
 	})
 }
 
-// wait is a Wait under way.
+// wait is a running Wait.
 type wait struct {
 	WaitOptions
 	outcome outcome
-	met     map[string]bool // by name as it was given, or namespace/name
-	absent  map[string]bool // names that no pod had when it was looked at last
-	said    map[string]bool
-	missing []string // what was waited for when it was looked at last
+	met     map[string]bool // by name as given, or namespace/name
+	absent  map[string]bool // names that no pod had at the last look
+	printed map[string]bool
+	missing []string // what the last look found missing
 }
 
-// look asks once and sets what there is left to wait for.
+// look requests the pods once and sets what is left to wait for.
 func (w *wait) look(ctx context.Context) error {
 	pods, complete, err := w.ask(ctx)
 	switch {
@@ -101,7 +100,7 @@ func (w *wait) look(ctx context.Context) error {
 		return nil
 	case err != nil:
 		w.missing = []string{err.Error()}
-		w.say(err.Error())
+		w.print(err.Error())
 		return nil
 	}
 	w.missing = nil
@@ -121,7 +120,7 @@ func (w *wait) look(ctx context.Context) error {
 		case w.outcome.name != "gone":
 			w.waitFor(name, err.Error())
 		case complete && w.absent[name]: // twice, for an agent that has just started
-			w.come(name, name, w.outcome.String())
+			w.reach(name, name, w.outcome.String())
 		default:
 			absent[name] = true
 			w.waitFor(name, "it may be gone")
@@ -144,7 +143,7 @@ func (w *wait) lookAtAll(pods []v1.Pod, complete bool) error {
 	switch {
 	case none && w.outcome.name != "gone":
 		w.missing = []string{"no pod matches"}
-		w.say("no pod matches yet")
+		w.print("no pod matches yet")
 	case none && !(complete && w.absent[""]):
 		w.missing = []string{"they may be gone"}
 	}
@@ -152,18 +151,18 @@ func (w *wait) lookAtAll(pods []v1.Pod, complete bool) error {
 	return nil
 }
 
-// judge looks at one pod. The error says why it will never come to the outcome.
+// judge checks one pod. The error is why it will never reach the outcome.
 func (w *wait) judge(name string, p *v1.Pod) error {
 	subject := p.Namespace + "/" + print.ShortName(p)
 	met, never := w.outcome.of(p)
 	switch {
 	case w.met[name]:
-	case len(w.Choice.Names) == 0 && w.outcome.name == "ready" && succeeded(p): // of all, it is done
-		w.come(name, subject, "succeeded")
+	case len(w.Choice.Names) == 0 && w.outcome.name == "ready" && succeeded(p): // of all pods, it is done
+		w.reach(name, subject, "succeeded")
 	case never != "":
 		return fmt.Errorf("%s is not %s and will not be: %s", subject, w.outcome, never)
 	case met:
-		w.come(name, subject, w.outcome.String())
+		w.reach(name, subject, w.outcome.String())
 	default:
 		word := print.Summarize(p, time.Now()).Word
 		if words := print.PodWords([]v1.Pod{*p}, time.Now()); len(words) > 0 {
@@ -182,30 +181,30 @@ func (w *wait) waitFor(name, why string) {
 	}
 	w.missing = append(w.missing, why)
 	if w.outcome.name != "gone" {
-		w.say(why + "; waiting for it")
+		w.print(why + "; waiting for it")
 	}
 }
 
-// come records that a pod has reached the outcome.
-func (w *wait) come(name, subject, to string) {
+// reach records that a pod has reached the outcome.
+func (w *wait) reach(name, subject, to string) {
 	if !w.met[name] {
 		w.met[name] = true
 		fmt.Fprintf(w.Out, "%s: %s\n", subject, to)
 	}
 }
 
-func (w *wait) say(text string) {
-	if !w.said[text] {
-		w.said[text] = true
+func (w *wait) print(text string) {
+	if !w.printed[text] {
+		w.printed[text] = true
 		fmt.Fprintln(w.Err, "monopod: "+text)
 	}
 }
 
-// askAgent asks the agent behind the socket. Only the outcome gone needs the
-// agent to know all manifests.
+// askAgent requests the pods from the agent behind the socket. Only the outcome gone requires that
+// the agent knows all manifests.
 func (o *WaitOptions) askAgent(ctx context.Context) (pods []v1.Pod, complete bool, err error) {
 	if o.For == "gone" || o.For == "removed" {
-		if complete, err = hasTold(ctx, o.Socket); err != nil {
+		if complete, err = hasManifests(ctx, o.Socket); err != nil {
 			return nil, false, err
 		}
 	}

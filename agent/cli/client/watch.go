@@ -14,11 +14,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// lineMax is how long an event may be as JSON, in bytes.
+// lineMax is the maximum length of an event as JSON, in bytes.
 const lineMax = 64 << 10
 
-// WatchEvents calls do for each event of a stream until it ends, and returns
-// how long that took.
+// WatchEvents calls do for each event of a stream until it ends, and returns how long that took.
 func WatchEvents(ctx context.Context, socket, pod string, do func(*v1.Event) error) (time.Duration, error) {
 	began := time.Now()
 	transport := &http.Transport{
@@ -52,5 +51,5 @@ func WatchEvents(ctx context.Context, socket, pod string, do func(*v1.Event) err
 			return 0, err
 		}
 	}
-	return time.Since(began), nil // however it ended, the agent did not say more
+	return time.Since(began), nil // however it ended, the agent sent no more
 }

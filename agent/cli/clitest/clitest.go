@@ -1,5 +1,4 @@
-// Package clitest is what tests of commands share: an agent to ask, pages to
-// compare with.
+// Package clitest is what tests of commands share: an agent to query, pages to compare with.
 package clitest
 
 import (
@@ -18,7 +17,7 @@ import (
 	"monopod/agent/status"
 )
 
-// Now is when those tests take place.
+// Now is the time of those tests.
 var Now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // Golden compares got with testdata/<test name>.txt; see Page.
@@ -28,7 +27,7 @@ func Golden(t *testing.T, got string) {
 	Page(t, filepath.Join("testdata", name+".txt"), got)
 }
 
-// Page compares got with a file, or writes the file where MONOPOD_UPDATE=1.
+// Page compares got with a file, or writes the file if MONOPOD_UPDATE=1.
 func Page(t *testing.T, path, got string) {
 	t.Helper()
 	if os.Getenv("MONOPOD_UPDATE") == "1" {
@@ -45,7 +44,7 @@ func Page(t *testing.T, path, got string) {
 	}
 }
 
-// Pods reads pods, written as YAML in the manner of a List's items.
+// Pods reads pods, written as YAML like a List's items.
 func Pods(t *testing.T, text string) (pods []*v1.Pod) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict([]byte(text), &pods); err != nil {
@@ -76,7 +75,7 @@ func Agent(t *testing.T, pods string, m status.Manifests, r status.Runtime) (soc
 	return Serve(t, server.Config{Store: store})
 }
 
-// Serve serves what c says on a socket until the test ends, and closes its store then.
+// Serve serves the content of c on a socket until the test ends, and closes its store then.
 func Serve(t *testing.T, c server.Config) (socket string) {
 	t.Helper()
 	c.Socket, c.Log = filepath.Join(t.TempDir(), "s"), slog.New(slog.DiscardHandler)
@@ -97,8 +96,7 @@ func Serve(t *testing.T, c server.Config) (socket string) {
 	return c.Socket
 }
 
-// Previous leaves what an agent reported half an hour before Now, and returns
-// its root.
+// Previous leaves the report of an agent from half an hour before Now, and returns its root.
 func Previous(t *testing.T, pods string, m status.Manifests) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -117,7 +115,7 @@ func Previous(t *testing.T, pods string, m status.Manifests) (root string) {
 	return root
 }
 
-// Text is what an error says, "" of none.
+// Text returns the text of an error, "" for none.
 func Text(err error) string {
 	if err == nil {
 		return ""

@@ -13,13 +13,13 @@ import (
 	"monopod/agent/print"
 )
 
-// completeTimeout bounds what a person waits for after a Tab.
+// completeTimeout bounds the wait after a Tab.
 const completeTimeout = time.Second
 
-// Pods are those of an agent, none if it does not answer.
+// Pods are the pods of an agent, none if it does not answer.
 type Pods []v1.Pod
 
-// AskPods asks the agent for its pods.
+// AskPods requests the agent's pods.
 func AskPods(ctx context.Context, socket string) Pods {
 	var list v1.PodList
 	body, err := client.GetWithin(ctx, completeTimeout, socket, "/pods")
@@ -29,8 +29,8 @@ func AskPods(ctx context.Context, socket string) Pods {
 	return list.Items
 }
 
-// Names returns the pods by the shortest name that means one of them only, and
-// has a namespace if what was typed has one.
+// Names returns the pods by the shortest name that means only one of them, and has a namespace if
+// the typed text has one.
 func (all Pods) Names(namespace, typed string) (out []string) {
 	for i := range all {
 		p := &all[i]
@@ -51,7 +51,7 @@ func (all Pods) Names(namespace, typed string) (out []string) {
 	return out
 }
 
-// Containers returns those of a pod that can be named.
+// Containers returns the containers of a pod that can be named.
 func (all Pods) Containers(pod, namespace string) (out []string) {
 	p, err := client.FindPod(all, pod, namespace)
 	if err != nil {
@@ -66,7 +66,7 @@ func (all Pods) Containers(pod, namespace string) (out []string) {
 	return out
 }
 
-// Namespaces returns those that have pods.
+// Namespaces returns the namespaces that have pods.
 func (all Pods) Namespaces() (out []string) {
 	for _, p := range all {
 		if !slices.Contains(out, p.Namespace) {
@@ -76,7 +76,8 @@ func (all Pods) Namespaces() (out []string) {
 	return out
 }
 
-// AskVersions asks the agent to which versions a pod can go back; none if it does not answer.
+// AskVersions requests from the agent the versions that a pod can go back to; none if it does not
+// answer.
 func AskVersions(ctx context.Context, socket, pod, namespace string) (out []string) {
 	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
 	defer cancel()

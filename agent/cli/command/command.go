@@ -1,5 +1,5 @@
-// Package command is what the command line has beside its library: flags in any
-// order, exit codes, help for narrow screens, completion and the manual page.
+// Package command is what the command line adds to its library: flags in any order, exit codes,
+// help for narrow screens, completion and the manual page.
 package command
 
 import (
@@ -26,7 +26,7 @@ const (
 	ExitInterrupted = 130 // as of a shell's command after Ctrl-C
 )
 
-// Down gives an error that says that no agent runs its exit code.
+// Down returns err with its exit code if it is that no agent runs.
 func Down(err error) error {
 	if errors.Is(err, client.ErrDown) {
 		return cli.Exit(err, ExitDown)
@@ -47,14 +47,13 @@ func Waited(ctx context.Context, err error) error {
 	return err
 }
 
-// UsageError is about a command line that cannot be meant, or about what it
-// names.
+// UsageError is about an invalid command line, or about what it names.
 func UsageError(format string, args ...any) error {
 	return cli.Exit(fmt.Errorf(format, args...), ExitUsage)
 }
 
-// ExitCode returns what the process ends with after err. What err wraps does not
-// count: that may be the end of another process.
+// ExitCode returns the exit code of the process for err. The errors that err wraps do not count:
+// they may be the end of another process.
 func ExitCode(err error) int {
 	switch e := err.(type) {
 	case nil:
@@ -65,8 +64,7 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// Execute runs the command of the app that args call. They are those behind the
-// program's name.
+// Execute runs the command of the app that args name. They are those behind the program's name.
 func Execute(ctx context.Context, app *cli.App, args []string) error {
 	// The library would print errors itself, and end the process.
 	app.ExitErrHandler = func(*cli.Context, error) {}
@@ -76,8 +74,8 @@ func Execute(ctx context.Context, app *cli.App, args []string) error {
 	for _, k := range app.Commands {
 		// It would take an argument "help" or "h" for a command of its own, even a pod's name.
 		k.HideHelp = true
-		// It would print what is wrong with flags to standard output. The line has
-		// checked them, so this is for kinds of flags that it does not know.
+		// It would print errors in flags to standard output. The line has checked them, so this is
+		// for kinds of flags that it does not know.
 		k.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return wrongFlags(k, err) }
 	}
 	words := args
@@ -97,8 +95,8 @@ func Execute(ctx context.Context, app *cli.App, args []string) error {
 	return err
 }
 
-// ofDown gives the error that no agent runs its exit code, whichever command asked. A
-// command that has chosen a code keeps it.
+// ofDown gives the error that no agent runs its exit code, for any command. A command that has
+// chosen a code keeps it.
 func ofDown(err error) error {
 	if _, chosen := err.(cli.ExitCoder); chosen || !client.IsDown(err) {
 		return err
@@ -120,8 +118,8 @@ func ofVariable(app *cli.App, err error) error {
 	return cli.Exit(fmt.Errorf("%w; --%s is from the variable %s", err, about.Flag, names[0]), ExitCode(err))
 }
 
-// arrange finds the command and puts its flags first, by their long names, in
-// the way in which the library understands them.
+// arrange finds the command and puts its flags first, by their long names, in the form that the
+// library understands.
 func arrange(ctx context.Context, app *cli.App, args []string) ([]string, error) {
 	name, words := "help", args
 	if len(args) > 0 {
@@ -138,9 +136,9 @@ func arrange(ctx context.Context, app *cli.App, args []string) ([]string, error)
 	}
 	k := app.Command(name)
 	if k == nil {
-		return slices.Concat([]string{app.Name, "help", "--", name}, words), nil // which says so
+		return slices.Concat([]string{app.Name, "help", "--", name}, words), nil // which prints that
 	}
-	if !strings.Contains(k.ArgsUsage, "POD") { // else one may be called so
+	if !strings.Contains(k.ArgsUsage, "POD") { // else one may have that name
 		if err := ownArgument(ctx, app, name, words); err != nil {
 			return nil, err
 		}
@@ -163,10 +161,10 @@ func wrongFlags(k *cli.Command, err error) error {
 	return UsageError("%v; `monopod %s --help` lists the flags", err, k.Name)
 }
 
-// Dash returns how many arguments stood before "--"; -1: there was none.
+// Dash returns the number of arguments before "--"; -1: there was none.
 func Dash(c *cli.Context) int { return c.App.Metadata["dash"].(int) }
 
-// NoArgs refuses arguments. The hint, such as "; they go elsewhere", may be empty.
+// NoArgs rejects arguments. The hint, such as "; they go elsewhere", may be empty.
 func NoArgs(c *cli.Context, hint string) error {
 	if c.Args().Present() {
 		return UsageError("%s takes no arguments, got %q%s", c.Command.Name, c.Args().First(), hint)

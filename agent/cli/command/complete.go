@@ -13,7 +13,7 @@ import (
 	"monopod/agent/cli/client"
 )
 
-// Lines of the answer to a shell that ask it for names of its own.
+// Lines of the answer that request the shell's own completion.
 const (
 	completeFiles = ":files"
 	completeDirs  = ":dirs"
@@ -37,14 +37,14 @@ func Complete() *cli.Command {
 	}
 }
 
-// Asking asks the agent behind a socket for names.
+// Asking requests names from the agent behind a socket.
 type Asking struct {
 	Pods     func(socket string) Pods
 	Versions func(socket, pod, namespace string) []string // to which a pod can go back
 }
 
-// Completions returns what the last word can be, some behind a tab with what that
-// is; what starts with a colon asks the shell for files or folders.
+// Completions returns the possible last words, some behind a tab with their description; what
+// starts with a colon requests files or folders from the shell.
 func Completions(table []*cli.Command, words []string, ask Asking) []string {
 	words = joinEquals(words)
 	last := ""
@@ -60,12 +60,12 @@ func Completions(table []*cli.Command, words []string, ask Asking) []string {
 		t.command, words = table[i], words[1:]
 	}
 	for len(words) > 0 {
-		words, _ = t.take(words) // what is wrong is said when the line is run
+		words, _ = t.take(words) // errors are printed when the line is run
 	}
 	return t.complete(last)
 }
 
-// joinEquals puts "--flag", "=", "value" together, which bash holds for three words.
+// joinEquals joins "--flag", "=", "value", which are three words for bash.
 func joinEquals(words []string) (joined []string) {
 	for k, w := range words {
 		n := len(joined)
@@ -78,7 +78,7 @@ func joinEquals(words []string) (joined []string) {
 	return joined
 }
 
-// typed is a line that is not complete, and whom to ask for names.
+// typed is an incomplete line, and the source of names.
 type typed struct {
 	line
 	table []*cli.Command
@@ -106,10 +106,10 @@ func (t *typed) complete(last string) []string {
 	return starting("", last, append(flags, "--help\tsay more"))
 }
 
-// kind returns what the usage line calls the argument that comes next, such as
-// POD, without brackets; "" where none may come.
+// kind returns the usage line's name of the next argument, such as POD, without brackets; "" if
+// none may follow.
 func (t *typed) kind() string {
-	usage, _, _ := strings.Cut(t.command.ArgsUsage, " | ") // what else may stand there are flags
+	usage, _, _ := strings.Cut(t.command.ArgsUsage, " | ") // the alternatives are flags
 	kinds := strings.Fields(strings.NewReplacer("[", "", "]", "").Replace(usage))
 	at := len(t.args)
 	if n := len(kinds); n > 1 && kinds[n-1] == "..." {
@@ -121,7 +121,8 @@ func (t *typed) kind() string {
 	return kinds[at]
 }
 
-// values returns what a flag may be given: its words, or what its text calls its value.
+// values returns the possible values of a flag: its words, or those of the kind that its text
+// names.
 func (t *typed) values(f cli.Flag) []string {
 	if one, is := f.(*ChoiceFlag); is {
 		return one.Words
@@ -133,7 +134,7 @@ func (t *typed) values(f cli.Flag) []string {
 	return t.words(kind, "")
 }
 
-// words returns what may stand for a word of that kind.
+// words returns the possible words of that kind.
 func (t *typed) words(kind, last string) []string {
 	socket := cmp.Or(t.value("--socket"), os.Getenv(socketVariable), DefaultSocket)
 	pods := func() Pods { return t.ask.Pods(socket) }
@@ -184,8 +185,8 @@ func (t *typed) words(kind, last string) []string {
 	return nil
 }
 
-// starting returns the words that start with the typed text, behind what stands in
-// front of it, and those that ask the shell.
+// starting returns the words that start with the typed text, behind front, and the requests to the
+// shell.
 func starting(front, typed string, words []string) (out []string) {
 	for _, w := range words {
 		if w[0] == ':' {

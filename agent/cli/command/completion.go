@@ -7,8 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// The scripts hold no names: each Tab asks the program, which knows the table,
-// and the agent's pods.
+// The scripts contain no names: each Tab runs the program, which knows the table, and the agent's
+// pods.
 var completionScripts = map[string]string{
 	"bash": `# bash completion for monopod: source <(monopod completion bash)
 _monopod() {

@@ -11,20 +11,19 @@ import (
 	"monopod/agent/choice"
 )
 
-// Where an agent is unless it was told otherwise.
+// Default places of an agent.
 const (
 	DefaultSocket = "/run/monopod.sock"
 	DefaultRoot   = "/var/lib/monopod"
 )
 
-// ChoiceFlag is a flag of which the value is one of a few words. Whoever reads the value
-// checks it.
+// ChoiceFlag is a flag whose value is one of a few words. The code that reads the value checks it.
 type ChoiceFlag struct {
 	*cli.StringFlag
 	Words choice.Words
 }
 
-// Choice returns a flag of which the value is one of these words, which its text then lists.
+// Choice returns a flag whose value is one of these words, which its text then lists.
 func Choice(f *cli.StringFlag, words ...string) *ChoiceFlag {
 	f.Usage += ": " + choice.Words(words).String()
 	return &ChoiceFlag{f, words}
@@ -44,12 +43,12 @@ func OutputFlag(to *string, words ...string) *ChoiceFlag {
 
 const socketVariable = "MONOPOD_SOCKET"
 
-// variables stand in for flags; crictl reads the one of the endpoint, too.
+// variables replace flags; crictl reads the one of the endpoint, too.
 var variables = []struct{ flag, name string }{
 	{"socket", socketVariable}, {"root", "MONOPOD_ROOT"}, {"config", "MONOPOD_CONFIG"}, {"runtime-endpoint", "CONTAINER_RUNTIME_ENDPOINT"},
 }
 
-// Variables returns those that stand in for a flag, by its long name.
+// Variables returns those that replace a flag, by its long name.
 func Variables(flag string) []string {
 	for _, v := range variables {
 		if v.flag == flag {
@@ -71,7 +70,7 @@ func SelectorFlag(to *string) cli.Flag {
 		Usage: "only pods with these `LABELS`, such as app=web,tier!=db"}
 }
 
-// RootFlag is --root of a command that asks an agent.
+// RootFlag is --root of a command that queries an agent.
 func RootFlag(to *string) cli.Flag {
 	return &cli.StringFlag{Name: "root", EnvVars: Variables("root"), Value: DefaultRoot, Destination: to,
 		Usage: "the `DIR` of the agent, for when it does not run"}
@@ -95,7 +94,7 @@ func AllNamespacesFlag(to *bool) cli.Flag {
 		}}
 }
 
-// EndpointFlag is --runtime-endpoint of a command that may ask the runtime itself.
+// EndpointFlag is --runtime-endpoint of a command that may query the runtime itself.
 func EndpointFlag(to *string, when string) cli.Flag {
 	return &cli.StringFlag{Name: "runtime-endpoint", EnvVars: Variables("runtime-endpoint"), Destination: to,
 		Usage: "the CRI runtime's socket, unix://`PATH`" + when,
@@ -107,8 +106,8 @@ func EndpointFlag(to *string, when string) cli.Flag {
 		}}
 }
 
-// GivenBy says by what a flag has its value: "--root", or the variable that stands
-// in for it; "" if it has the default.
+// GivenBy returns where a flag has its value from: "--root", or the variable that replaces it; ""
+// if it has the default.
 func GivenBy(c *cli.Context, flag string) string {
 	typed, _ := c.App.Metadata["typed"].([]string)
 	for _, word := range typed {
@@ -128,8 +127,7 @@ func ConfigFlag() cli.Flag {
 		Usage: "the `FILE` of settings; flags win over it, monopod config --defaults documents it"}
 }
 
-// flagOf returns the flag that has a name, which is written with its dashes; nil
-// if there is none.
+// flagOf returns the flag with a name, which is written with its dashes; nil if there is none.
 func flagOf(k *cli.Command, name string) cli.Flag {
 	for _, f := range k.Flags {
 		if slices.Contains(dashed(f), name) {
@@ -139,7 +137,7 @@ func flagOf(k *cli.Command, name string) cli.Flag {
 	return nil
 }
 
-// dashed returns the names of a flag as they are typed, the long one last.
+// dashed returns the names of a flag as typed, the long one last.
 func dashed(f cli.Flag) []string {
 	names := strings.Split(cli.FlagNamePrefixer(f.Names(), ""), ", ")
 	slices.Reverse(names)
@@ -150,8 +148,8 @@ func longName(f cli.Flag) string { return "--" + f.Names()[0] }
 
 func takesValue(f cli.Flag) bool { return f.(cli.DocGenerationFlag).TakesValue() }
 
-// explain returns what a flag's text calls its value, "" if it takes none, and
-// what the flag means.
+// explain returns the name of a flag's value in its text, "" if it takes none, and the meaning of
+// the flag.
 func explain(f cli.Flag) (kind, about string) {
 	doc := f.(cli.DocGenerationFlag)
 	kind, about = flag.UnquoteUsage(&flag.Flag{Usage: doc.GetUsage()})

@@ -19,8 +19,7 @@ Usage: {{.Name}} COMMAND [FLAGS] [ARGUMENTS]
 {{end}}
 ` + "`{{.Name}} COMMAND --help` says more of each.\n"
 
-// The flags of a command are laid out here: the library loses their columns where
-// it is told to wrap.
+// The flags of a command are laid out here: the library loses their columns when it wraps.
 const commandTemplate = `{{.HelpName}}: {{wrap .Usage (offset .HelpName 2)}}
 
 Usage: monopod {{synopsis .}}
@@ -32,8 +31,8 @@ Flags:
 {{if gt (len $h) $n}}  {{$h}}{{nindent $at ""}}{{else}}{{printf "  %-*s   " $n $h}}{{end}}{{wrap (about .) $at}}
 {{end}}{{end}}`
 
-// Help is the command that lists the commands, or says more of one. It is run
-// for --help as well, and for a command that there is not.
+// Help is the command that lists the commands, or describes one. It also runs for --help, and for
+// an unknown command.
 func Help() *cli.Command {
 	return &cli.Command{
 		Name: "help", ArgsUsage: "[COMMAND]", Usage: "list the commands, or say more of one",
@@ -55,7 +54,7 @@ func Help() *cli.Command {
 				template, of = commandTemplate, k
 			}
 			screen := width(c.App.Writer)
-			var b bytes.Buffer // for the library loses what becomes of the output
+			var b bytes.Buffer // for the library loses write errors
 			cli.HelpPrinterCustom(&b, template, of, map[string]any{"wrapAt": func() int { return screen },
 				"synopsis": synopsis, "head": head, "widest": func(flags []cli.Flag) int { return widest(flags, screen) },
 				"flow": flow, "about": func(f cli.Flag) string { _, about := explain(f); return about }})
@@ -65,11 +64,11 @@ func Help() *cli.Command {
 	}
 }
 
-// flow joins the lines of each paragraph, for the library wraps lines one by one. Lines
-// that are indented stand as they are.
+// flow joins the lines of each paragraph, for the library wraps lines one by one. Indented lines
+// stay as they are.
 func flow(text string) string {
 	var b strings.Builder
-	joins := false // the line before may go on
+	joins := false // the line before may continue
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		line = strings.TrimRight(line, "\n")
 		plain := line != "" && line[0] != ' '
@@ -85,10 +84,10 @@ func flow(text string) string {
 	return b.String()
 }
 
-// columns are those that help is written for, and least those that it is narrowed to.
+// columns is the width that help is written for, and least the smallest one that it is narrowed to.
 const columns, least = 80, 40
 
-// width is how many columns help has.
+// width returns the width of help in columns.
 func width(w io.Writer) int {
 	if n := (print.Format{}).On(w, os.Getenv).Columns; n > 0 {
 		return max(min(n, columns), least)
@@ -106,7 +105,7 @@ func head(f cli.Flag) string {
 	return head
 }
 
-// widest is how wide heads are, but for those that get lines of their own.
+// widest returns the width of the widest head, except of those that get lines of their own.
 func widest(flags []cli.Flag, screen int) (n int) {
 	for _, f := range flags {
 		if wide := len(head(f)); wide < screen*2/5 {

@@ -13,20 +13,20 @@ import (
 	"monopod/manifests/decode"
 )
 
-// line is the words behind a command's name, told apart by the flags that the
-// command declares. The library takes no flags behind arguments, no value that
-// is joined to a letter (-ojson), and not both names of one flag.
+// line is the words behind a command's name, separated by the flags that the command declares. The
+// library accepts no flags behind arguments, no value that is joined to a letter (-ojson), and not
+// both names of one flag.
 type line struct {
 	command *cli.Command
 	flags   []string // as --name=value
 	args    []string
-	dash    int      // how many args came before "--"; -1: it did not come
-	help    bool     // is asked for
-	open    cli.Flag // whose value did not come
+	dash    int      // args before "--"; -1: there was none
+	help    bool     // it is requested
+	open    cli.Flag // the flag whose value is missing
 }
 
-// take takes in the first word, with the second if that is its value, and returns
-// the others. What it refuses it leaves out.
+// take reads the first word, with the second if that is its value, and returns the others. It
+// leaves out what it rejects.
 func (l *line) take(words []string) (rest []string, err error) {
 	word, rest := words[0], words[1:]
 	name, value, joined := strings.Cut(word, "=")
@@ -70,7 +70,7 @@ func (l *line) take(words []string) (rest []string, err error) {
 	return rest, refused(f, value)
 }
 
-// value returns what a flag of text was given.
+// value returns the value given to a flag of text.
 func (l *line) value(name string) (value string) {
 	for _, given := range l.flags {
 		if v, is := strings.CutPrefix(given, name+"="); is {
@@ -80,8 +80,7 @@ func (l *line) value(name string) (value string) {
 	return value
 }
 
-// refused says why a flag does not take a value: the library has no other reason
-// than "parse error".
+// refused returns why a flag does not accept a value: the library's only reason is "parse error".
 func refused(f cli.Flag, value string) (err error) {
 	want := ""
 	switch f.(type) {
@@ -101,8 +100,8 @@ func refused(f cli.Flag, value string) (err error) {
 	return err
 }
 
-// meant asks whether the nearest of what is known was meant, "" if none is near:
-// the library would propose one however far it is, or none as "".
+// meant returns a question whether the nearest known name was meant, "" if none is near: the
+// library would propose one at any distance, or none as "".
 func meant[T any](name string, known []T, nameOf func(T) string) (text string) {
 	nearest := 5
 	for _, k := range known {

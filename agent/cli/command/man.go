@@ -30,7 +30,7 @@ monopod.yaml.5, and that of annotations monopod-annotations.7.`,
 	}
 }
 
-// manText returns the page that is asked for, as markdown.
+// manText returns the requested page, as markdown.
 func manText(app *cli.App, asked []string) (string, error) {
 	switch strings.Join(asked, " ") {
 	case "":
@@ -43,10 +43,10 @@ func manText(app *cli.App, asked []string) (string, error) {
 	return "", UsageError("man %q: choose settings or annotations, or nothing for the commands", strings.Join(asked, " "))
 }
 
-// roff is a page as the reader of manual pages takes it.
+// roff returns a page in the format of manual pages.
 func roff(text string) []byte { return []byte(exact.Replace(string(md2man.Render([]byte(text))))) }
 
-// manTitle is how a page begins, with what it is about.
+// manTitle is the beginning of a page, with its subject.
 func manTitle(page, section, version, kind, about string) string {
 	return fmt.Sprintf("%% \"%s\" \"%s\" \"\" \"monopod %s\" \"%s\"\n\n# NAME\n\n%s - %s\n\n", strings.ToUpper(page), section, markdown(version), kind, page, markdown(about))
 }
@@ -56,8 +56,8 @@ func manItem(name, text string) string {
 	return fmt.Sprintf("**%s**\n: %s\n\n", markdown(name), markdown(text))
 }
 
-// manPage is the app as a manual page. The library's own has no descriptions,
-// sorts flags, and takes what stands in their texts for markup.
+// manPage is the app as a manual page. The library's own has no descriptions, sorts flags, and
+// takes their texts for markup.
 func manPage(app *cli.App) string {
 	var b strings.Builder
 	b.WriteString(manTitle("monopod", "1", app.Version, "User Commands", app.Usage))
@@ -116,16 +116,16 @@ func annotationsPage(version string) string {
 	return b.String()
 }
 
-// exact has the signs of a command line shown as they are typed: roff makes
-// typographic ones of those that the library leaves. It drops the library's empty
-// lines, which some readers show besides those between paragraphs.
+// exact shows the characters of a command line as they are typed: roff makes typographic ones of
+// those that the library leaves. It drops the library's empty lines, which some readers show
+// besides those between paragraphs.
 var exact = strings.NewReplacer("\n\n\n", "\n", "\n\n", "\n",
 	`\-`, `\-`, "-", `\-`, `\\`, `\e`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
 
 var escapes = strings.NewReplacer(`\`, `\\`, "`", "\\`",
 	"*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "&", `\&`, "|", `\|`)
 
-// markdown makes text mean itself; lines that stand in by four columns stay as they are.
+// markdown escapes text; lines indented by four columns stay as they are.
 func markdown(text string) string {
 	lines := strings.Split(text, "\n")
 	for k, line := range lines {

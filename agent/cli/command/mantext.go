@@ -1,6 +1,6 @@
 package command
 
-// manSections are the parts of the manual page that no command owns.
+// manSections are the parts of the manual page that belong to no command.
 var manSections = []struct {
 	title string
 	items []struct{ name, text string }

@@ -8,8 +8,8 @@ import (
 	"monopod/agent/print"
 )
 
-// Say prints what went wrong to w, broken between words where that is a terminal; nothing, if there
-// is no text to it.
+// Say prints an error to w, wrapped between words if that is a terminal; nothing, if it has no
+// text.
 func Say(w io.Writer, err error) {
 	if err != nil && err.Error() != "" {
 		fmt.Fprintln(w, errorText(err, print.Format{}.On(w, os.Getenv).Columns))

@@ -15,13 +15,13 @@ import (
 	"monopod/agent/status"
 )
 
-// tools are whose name people type by habit, and words that stand before another tool's
-// command: what follows is what they mean.
+// tools are names that people type by habit, and words that stand before another tool's command:
+// the words that follow are the command.
 var tools = strings.Fields("kubectl docker podman crictl nerdctl ctr systemctl k3s microk8s oc nomad container containers pod pods compose")
 
-// words are what kubectl, crictl, docker, podman and systemctl call commands, and what to do
-// here. A name has one word or two; | stands between words that mean the same. {FILE}
-// stands for the pod's file, {DIR} for the folder of manifests.
+// words are commands of kubectl, crictl, docker, podman and systemctl, and what to do here. A name
+// has one word or two; | separates words with the same meaning. {FILE} is replaced by the pod's
+// file, {DIR} by the folder of manifests.
 var words = []struct{ names, here string }{
 	{"get|list|ls|pod|pods|po|task|tasks|list-units|is-active|is-failed|state|overview", "here it is `monopod ps`"},
 	{"get|list pod|pods|po|all|containers", "here it is `monopod ps`"},
@@ -112,8 +112,8 @@ var words = []struct{ names, here string }{
 	{"changes", "here it is `monopod history POD`; `monopod events POD` says what happened"},
 }
 
-// flagWords are what the flags are called in other tools, and what to do here. In rows without
-// commands they are flags of a kubelet, or of what else runs pods.
+// flagWords are flags of other tools, and what to do here. In rows without commands they are flags
+// of a kubelet, or of other software that runs pods.
 var flagWords = []struct{ commands, names, here string }{
 	{"", "--hostname-override", "here it is --node-name"},
 	{"", "--pod-manifest-path --static-pod-path --manifest-dir", "here it is --manifests"},
@@ -137,7 +137,7 @@ var flagWords = []struct{ commands, names, here string }{
 	{"version", "--client", "the agent's is at the path /version of its endpoint; leave it out"},
 }
 
-// ownFlag says what a flag of another tool is called here, "" if there is nothing to say.
+// ownFlag returns what to do here instead of a flag of another tool, "" if that is not known.
 func ownFlag(k *cli.Command, name string) string {
 	runsPods := flagOf(k, "--runtime-endpoint") != nil && flagOf(k, "--config") != nil
 	for _, w := range flagWords {
@@ -149,8 +149,8 @@ func ownFlag(k *cli.Command, name string) string {
 	return ""
 }
 
-// ownWord says what to do here instead of a command of another tool, "" if there is
-// nothing to say. Files are those of the agent, if one answers.
+// ownWord returns what to do here instead of a command of another tool, "" if that is not known.
+// Files are those of the agent, if one answers.
 func ownWord(ctx context.Context, app *cli.App, name string, args []string) string {
 	here := secondWord(name, args)
 	if here == "" && slices.Contains(tools, name) && len(args) > 0 {
@@ -164,7 +164,7 @@ func ownWord(ctx context.Context, app *cli.App, name string, args []string) stri
 	return strings.NewReplacer("{FILE}", file, "{DIR}", dir).Replace(here)
 }
 
-// behindTool is ownWord of what stands behind the name of a tool, as in `docker ps`.
+// behindTool is ownWord of the words behind the name of a tool, as in `docker ps`.
 func behindTool(ctx context.Context, app *cli.App, args []string) string {
 	if here := ownWord(ctx, app, args[0], args[1:]); here != "" || app.Command(args[0]) == nil {
 		return here
@@ -172,8 +172,8 @@ func behindTool(ctx context.Context, app *cli.App, args []string) string {
 	return "here it is `monopod " + args[0] + "`"
 }
 
-// ownArgument refuses what another tool's command of that name has behind it, as in `images
-// rm`; nil if there is nothing to say.
+// ownArgument rejects an argument that another tool's command of that name has, as in `images rm`;
+// nil if it is not known.
 func ownArgument(ctx context.Context, app *cli.App, name string, args []string) error {
 	if secondWord(name, args) == "" {
 		return nil
@@ -181,9 +181,8 @@ func ownArgument(ctx context.Context, app *cli.App, name string, args []string) 
 	return UsageError("there is no `monopod %s %s`: %s", name, args[firstArgument(args)], ownWord(ctx, app, name, args))
 }
 
-// secondWord says what to do instead of a command and its first argument that is no flag, ""
-// if there is nothing to say. Of several kinds (pods,svc) or a kind and a name (svc/web) the
-// first counts.
+// secondWord returns what to do instead of a command and its first argument that is no flag, "" if
+// that is not known. Of several kinds (pods,svc) or a kind and a name (svc/web) the first counts.
 func secondWord(name string, args []string) string {
 	k := firstArgument(args)
 	if k < 0 {
@@ -196,12 +195,12 @@ func secondWord(name string, args []string) string {
 	return lookUp(name, kind)
 }
 
-// firstArgument is where the first one is that is no flag; -1: there is none.
+// firstArgument returns the index of the first argument that is no flag; -1: there is none.
 func firstArgument(args []string) int {
 	return slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
 }
 
-// lookUp returns what the table says of a name of one word or two.
+// lookUp returns the table's text for a name of one word or two.
 func lookUp(name ...string) string {
 	for _, w := range words {
 		if slices.ContainsFunc(strings.Split(w.names, ", "), func(n string) bool { return isCalled(n, name) }) {
@@ -225,7 +224,7 @@ func isCalled(pattern string, name []string) bool {
 	return true
 }
 
-// filesOf returns where the manifest of the pod is that args name, and the folder.
+// filesOf returns the path of the manifest of the pod that args name, and the folder.
 func filesOf(ctx context.Context, args []string) (file, dir string) {
 	file, dir = "its file from the folder of manifests", "the folder of manifests"
 	var m status.Manifests
@@ -253,7 +252,7 @@ func filesOf(ctx context.Context, args []string) (file, dir string) {
 // OtherWord is a command of another tool, of one word or two, and what to do here.
 type OtherWord struct{ Name, Here string }
 
-// OtherWords returns all that monopod has an answer to, in the order of its tables.
+// OtherWords returns all such commands, in the order of the tables.
 func OtherWords() (all []OtherWord) {
 	for _, w := range words {
 		for _, pattern := range strings.Split(w.names, ", ") {
@@ -271,7 +270,7 @@ func OtherWords() (all []OtherWord) {
 // OtherFlag is a flag of other tools, and the command that does not have it.
 type OtherFlag struct{ Command, Name, Here string }
 
-// OtherFlags returns all that monopod has an answer to.
+// OtherFlags returns all such flags.
 func OtherFlags() (all []OtherFlag) {
 	for _, w := range flagWords {
 		for _, command := range strings.Fields(cmp.Or(w.commands, "run")) {

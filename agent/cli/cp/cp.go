@@ -23,31 +23,31 @@ type Copy struct {
 	Exec    func(ctx context.Context, command []string, s stream.Streams) (code int, err error)
 	Subject string // the container, in words
 	Pod     string // as a person may write it
-	// NoPreserve leaves it to the container's tar whose the files are there.
+	// NoPreserve lets the container's tar decide who owns the files there.
 	NoPreserve bool
-	Notes      io.Writer // of what is left out
+	Notes      io.Writer // for what is left out
 }
 
 const (
-	// What one copy may have, as an artifact of `monopod once`: a container can make more
-	// than any machine holds.
+	// Limits of one copy, as for an artifact of `monopod once`: a container can make more than any
+	// machine holds.
 	maxCopied      = 1_000_000 // files and folders
-	maxCopiedBytes = 16 << 30  // of content; holes are none where they need not be sent
+	maxCopiedBytes = 16 << 30  // of content; without holes if they need not be sent
 
 	maxPath     = 4096     // of a path in the archive, in bytes, as PATH_MAX
 	maxLinks    = 8        // that lead to what is copied
-	saidMost    = 16 << 10 // of what tar says of errors, in bytes
+	stderrMost  = 16 << 10 // of tar's error messages, in bytes
 	versionMost = 4 << 10
 )
 
-// tooMuch says that a copy has more than it may have.
+// tooMuch returns the error of a copy over its limits.
 func (c *Copy) tooMuch(what string) error {
 	return fmt.Errorf("there is more than %s, the most that is copied: name a part of it, or let tar do it alone, "+
 		"as in `monopod exec %s -- tar cf - PATH | tar xf -`", what, c.Pod)
 }
 
-// knowsHoles asks for the container's tar, and whether it is GNU's, which can say where
-// files have holes.
+// knowsHoles checks for the container's tar, and whether it is GNU's, which can tell where files
+// have holes.
 func (c *Copy) knowsHoles(ctx context.Context) (bool, error) {
 	out := &clipped{most: versionMost}
 	code, err := c.Exec(ctx, []string{"tar", "--version"}, stream.Streams{Out: out, Err: io.Discard})
@@ -71,7 +71,7 @@ func (c *Copy) Down(ctx context.Context, from, to string) error {
 		if err != nil || target == "" {
 			return err
 		}
-		from = target // in the container: it is for tar there to find it
+		from = target // in the container: tar there has to find it
 		if !path.IsAbs(target) {
 			from = dir + "/" + target
 		}
@@ -79,7 +79,7 @@ func (c *Copy) Down(ctx context.Context, from, to string) error {
 	return fmt.Errorf("%s: too many links lead from it to others", from)
 }
 
-// fetch is Down of what tar takes in a folder. If that is a link, it returns where it leads.
+// fetch is Down of what tar finds in a folder. If that is a link, it returns its target.
 func (c *Copy) fetch(ctx context.Context, holes bool, dir, base, to string) (target string, err error) {
 	create, name := "-cf", "./"+base
 	if holes {
@@ -91,13 +91,13 @@ func (c *Copy) fetch(ctx context.Context, holes bool, dir, base, to string) (tar
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r, w := io.Pipe()
-	said := &clipped{most: saidMost}
+	stderr := &clipped{most: stderrMost}
 	var code int
 	var failed error
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		code, failed = c.Exec(ctx, []string{"tar", create, "-", "-C", dir, name}, stream.Streams{Out: w, Err: said})
+		code, failed = c.Exec(ctx, []string{"tar", create, "-", "-C", dir, name}, stream.Streams{Out: w, Err: stderr})
 		w.CloseWithError(failed)
 	}()
 	u := &unpacking{copy: c, ctx: ctx, base: base, to: to}
@@ -105,7 +105,7 @@ func (c *Copy) fetch(ctx context.Context, holes bool, dir, base, to string) (tar
 	u.close()
 	if err != nil {
 		err = &cleanError{err}
-		cancel(err) // tar need not go on, and may write nothing by which it would notice
+		cancel(err) // tar need not continue, and may write nothing by which it would notice
 	}
 	r.CloseWithError(err)
 	<-over
@@ -115,7 +115,7 @@ func (c *Copy) fetch(ctx context.Context, holes bool, dir, base, to string) (tar
 	case failed != nil && (err == nil || !errors.Is(failed, err)):
 		err = failed
 	case code != 0:
-		err = c.ended(code, said)
+		err = c.ended(code, stderr)
 	}
 	c.leftOut(u.left)
 	return target, err
@@ -154,15 +154,15 @@ func (c *Copy) Up(ctx context.Context, from, to string) error {
 			cancel(failed)
 		}
 	}()
-	said := &clipped{most: saidMost}
-	code, err := c.Exec(ctx, command, stream.Streams{In: r, Out: io.Discard, Err: said})
+	stderr := &clipped{most: stderrMost}
+	code, err := c.Exec(ctx, command, stream.Streams{In: r, Out: io.Discard, Err: stderr})
 	r.CloseWithError(errEnded)
 	<-over
 	switch {
 	case failed != nil && !errors.Is(failed, errEnded):
 		err = failed
 	case err == nil && code != 0:
-		err = c.ended(code, said)
+		err = c.ended(code, stderr)
 	case err == nil && failed != nil:
 		err = fmt.Errorf("tar in %s ended before all was copied", c.Subject)
 	}
@@ -170,22 +170,22 @@ func (c *Copy) Up(ctx context.Context, from, to string) error {
 	return err
 }
 
-// errEnded is what packs an archive for a tar that has ended.
+// errEnded is the error of packing an archive for a tar that has ended.
 var errEnded = errors.New("tar has ended")
 
-// isFolder asks the container. One without a program that knows has none.
+// isFolder checks in the container. It is false for one without a program for that.
 func (c *Copy) isFolder(ctx context.Context, file string) bool {
 	code, err := c.Exec(ctx, []string{"test", "-d", file}, stream.Streams{Out: io.Discard, Err: io.Discard})
 	return err == nil && code == 0
 }
 
-// ended says how tar ended in the container, by its own words.
-func (c *Copy) ended(code int, said *clipped) error {
-	lines := strings.Split(strings.TrimSpace(string(said.text)), "\n")
+// ended returns the error of tar in the container, with its own messages.
+func (c *Copy) ended(code int, stderr *clipped) error {
+	lines := strings.Split(strings.TrimSpace(string(stderr.text)), "\n")
 	return fmt.Errorf("tar in %s ended with exit code %d: %s", c.Subject, code, print.OneLine(strings.Join(lines, "; ")))
 }
 
-// leftOut says what was not copied.
+// leftOut prints what was not copied.
 func (c *Copy) leftOut(l leftOut) {
 	for _, text := range l.texts {
 		fmt.Fprintln(c.Notes, "monopod: left out: "+print.OneLine(text))
@@ -195,7 +195,7 @@ func (c *Copy) leftOut(l leftOut) {
 	}
 }
 
-// leftOut is what is not copied: how much, and the first of it.
+// leftOut is what is not copied: the number, and the first of it.
 type leftOut struct {
 	texts []string
 	count int
@@ -221,13 +221,13 @@ func (c *clipped) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// cleanError is an error that may have names of a stranger in it.
+// cleanError is an error that may contain names from the container.
 type cleanError struct{ err error }
 
 func (e *cleanError) Error() string { return print.OneLine(e.err.Error()) }
 func (e *cleanError) Unwrap() error { return e.err }
 
-// isThere reports whether a path of this machine, through links, is a folder, and is there.
+// isThere reports whether a path of this machine, through links, is a folder, and exists.
 func isThere(file string) (folder, there bool, err error) {
 	i, err := os.Stat(file)
 	switch {

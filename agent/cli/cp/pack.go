@@ -23,7 +23,7 @@ type packing struct {
 	tar   *tar.Writer
 	holes bool // the other tar knows where files have holes
 
-	names []string          // of the folder that is packed now, each with those above it
+	names []string          // of the folder that is being packed, each with those above it
 	first map[string]string // the first name in the archive of files with several
 	left  leftOut
 
@@ -73,7 +73,7 @@ func (p *packing) alone(from, name string) error {
 	return p.file(f, s, name)
 }
 
-// folder packs a folder and all in it.
+// folder packs a folder with its content.
 func (p *packing) folder(from, name string) error {
 	top, err := disk.OpenDir(from, 0)
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *packing) folder(from, name string) error {
 	return disk.Walk(p.ctx, top, p.visit)
 }
 
-// visit packs what a walk comes by.
+// visit packs one object of a walk.
 func (p *packing) visit(f disk.Found) error {
 	name := p.names[len(p.names)-1] + "/" + f.Name
 	switch f.Step {
@@ -112,7 +112,7 @@ func (p *packing) visit(f disk.Found) error {
 	return p.leaf(f.In, f.Name, name)
 }
 
-// leaf packs what is no folder.
+// leaf packs what is not a folder.
 func (p *packing) leaf(in *disk.Dir, entry, name string) error {
 	s, err := in.Stat(entry)
 	switch {
@@ -146,7 +146,7 @@ func (p *packing) leaf(in *disk.Dir, entry, name string) error {
 	return p.file(f, s, name)
 }
 
-// headerOf is what the archive says of a file beside its content.
+// headerOf returns the archive's header of a file.
 func (p *packing) headerOf(s disk.Stat, name string, kind byte) *tar.Header {
 	h := &tar.Header{Name: name, Typeflag: kind, Mode: int64(s.Mode & 0o7777), Uid: int(s.Uid), Gid: int(s.Gid),
 		ModTime: s.Changed().Truncate(1e9), Format: tar.FormatGNU}
@@ -259,12 +259,12 @@ func partsOf(f *os.File, size int64) (all []part, err error) {
 	return all, nil
 }
 
-// headers passes an archive on, and makes the header that is written next one of a file with
-// holes if there are any: the library reads such, and writes none.
+// headers passes an archive on, and turns the next header into one of a file with holes if there
+// are any: the library reads such headers, but does not write them.
 type headers struct {
 	to     io.Writer
 	sparse []part
-	size   int64 // of the file; 0: it is no file with holes
+	size   int64 // of the file; 0: it has no holes
 }
 
 // The header of a file with holes in GNU's old format (GNU tar, "Old GNU Format"), in bytes.
@@ -285,7 +285,7 @@ const (
 
 func (h *headers) Write(b []byte) (int, error) {
 	if h.size == 0 || len(b) != headerSize || string(b[atMagic:atMagic+len(magic)]) != magic || b[atType] != tar.TypeReg {
-		return h.to.Write(b) // a long name, for one
+		return h.to.Write(b) // a long name, for example
 	}
 	header := make([]byte, headerSize)
 	copy(header, b)
@@ -312,7 +312,7 @@ func (h *headers) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// list writes the first parts, and whether there are others, which it returns.
+// list writes the first parts, and whether there are more, which it returns.
 func list(to []byte, parts []part, most int, more *byte) (rest []part) {
 	n := min(len(parts), most)
 	for k, p := range parts[:n] {

@@ -12,8 +12,8 @@ type Place struct {
 	Path string
 }
 
-// ParsePlace reads PATH, POD:PATH or NAMESPACE/POD:PATH. A path with a colon in it is one of
-// this machine if it begins with / or a dot.
+// ParsePlace reads PATH, POD:PATH or NAMESPACE/POD:PATH. A path with a colon in it is on this
+// machine if it begins with / or a dot.
 func ParsePlace(text string) (Place, error) {
 	pod, file, remote := strings.Cut(text, ":")
 	switch {
@@ -28,7 +28,7 @@ func ParsePlace(text string) (Place, error) {
 	return Place{pod, file}, nil
 }
 
-// split splits a path in a container into the folder in which tar works and what it takes
+// split splits a path in a container into the folder in which tar works and the name that it takes
 // there: "." is the folder itself, also through a link.
 func split(file string) (dir, base string) {
 	dir, base = path.Split(file)

@@ -15,18 +15,18 @@ import (
 	"monopod/agent/disk"
 )
 
-// unpacking writes an archive that a stranger made into one folder of this machine. It goes
-// from open folder to open folder and through no link at all, and makes no link
-// that leads out, no device, and no bit of a mode that gives power.
+// unpacking writes an untrusted archive into one folder of this machine. It goes from open folder
+// to open folder and through no link at all, and makes no link that leads out, no device, and no
+// mode bit that gives privileges.
 type unpacking struct {
 	copy *Copy
 	ctx  context.Context
-	base string // with which each name begins; ".": with none
-	to   string // as the person named it
+	base string // the beginning of each name; ".": none
+	to   string // as named by the user
 
 	top  *disk.Dir // nil: nothing is made yet
 	file bool      // one file is copied, which lies in it
-	at   string    // where in it the open folder is
+	at   string    // the path of the open folder in it
 	in   *disk.Dir // that folder; nil: none is open
 	left leftOut
 
@@ -36,12 +36,12 @@ type unpacking struct {
 }
 
 const (
-	maxSize = 1 << 40  // of all files with their holes: who says more wants to keep the machine busy
+	maxSize = 1 << 40  // of all files with their holes: a larger size is meant to keep the machine busy
 	block   = 32 << 10 // a part of a file that is zeros becomes a hole
 	padding = 1 << 20  // what may follow the end of an archive
 )
 
-// archiveError is what is wrong with the archive, or with its way to here.
+// archiveError is an error of the archive, or of its transfer.
 type archiveError struct{ err error }
 
 func (e *archiveError) Error() string {
@@ -49,7 +49,7 @@ func (e *archiveError) Error() string {
 }
 func (e *archiveError) Unwrap() error { return e.err }
 
-// unpack writes the archive. If it is of nothing but a link, it returns where that leads.
+// unpack writes the archive. If it contains only a link, it returns the link's target.
 func (u *unpacking) unpack(r io.Reader) (target string, err error) {
 	t := tar.NewReader(r)
 	for {
@@ -59,7 +59,7 @@ func (u *unpacking) unpack(r io.Reader) (target string, err error) {
 		h, err := t.Next()
 		switch {
 		case err == io.EOF && u.top == nil:
-			err = u.rest(r) // tar says why, and ends
+			err = u.rest(r) // tar prints why, and ends
 			if err != nil {
 				return "", err
 			}
@@ -122,7 +122,7 @@ func (u *unpacking) within(name string) (path []string, err error) {
 	return path[1:], nil
 }
 
-// first writes the first entry, which is what the person named.
+// first writes the first entry, which is what the user named.
 func (u *unpacking) first(h *tar.Header, content io.Reader, path []string) error {
 	folder, there, err := isThere(u.to)
 	switch {
@@ -150,8 +150,8 @@ func (u *unpacking) first(h *tar.Header, content io.Reader, path []string) error
 	return u.write(u.top, name, h, content)
 }
 
-// resolved returns the folder and the name of a file that a person named, maybe by a link.
-// What is there is replaced, and must be a file for that.
+// resolved returns the folder and the name of the target file, maybe by a link. An existing target
+// is replaced, and must be a file for that.
 func resolved(to string, there bool) (dir, name string, err error) {
 	if there {
 		if to, err = filepath.EvalSymlinks(to); err != nil {
@@ -168,7 +168,7 @@ func resolved(to string, there bool) (dir, name string, err error) {
 	return filepath.Dir(to), filepath.Base(to), nil
 }
 
-// open makes the folder that all is written to, if it is missing.
+// open makes the folder that everything is written to, if it is missing.
 func (u *unpacking) open(dir string) error {
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
@@ -220,7 +220,7 @@ func (u *unpacking) entry(h *tar.Header, content io.Reader, path []string) error
 	return nil
 }
 
-// folder opens a folder in the target by its elements, and makes what is missing if it may.
+// folder opens a folder in the target by its elements, and makes missing ones if it may.
 func (u *unpacking) folder(path []string, missing bool) (*disk.Dir, error) {
 	at := strings.Join(path, "/")
 	if u.in != nil && u.at == at {
@@ -268,8 +268,8 @@ func mkdir(in *disk.Dir, name string, mode fs.FileMode) error {
 	return nil
 }
 
-// staysBelow reports whether a link that lies so many folders deep leads nowhere out,
-// whatever links there are on the way: it goes up first, if at all, and only through folders.
+// staysBelow reports whether a link that lies so many folders deep does not lead out, with any
+// links on the way: it goes up first, if at all, and only through folders.
 func staysBelow(depth int, target string) bool {
 	if target == "" || strings.HasPrefix(target, "/") || len(target) > maxPath {
 		return false
@@ -321,7 +321,7 @@ func (u *unpacking) link(in *disk.Dir, name string, h *tar.Header) error {
 	return self.Link(name, from, of)
 }
 
-// write writes a new file in the place of what has its name.
+// write writes a new file in place of the one with its name.
 func (u *unpacking) write(in *disk.Dir, name string, h *tar.Header, content io.Reader) error {
 	if u.size += h.Size; h.Size > maxSize || u.size > maxSize {
 		return u.copy.tooMuch("1 TiB with holes")
@@ -335,7 +335,7 @@ func (u *unpacking) write(in *disk.Dir, name string, h *tar.Header, content io.R
 
 var zeros [block]byte
 
-// content writes a file, but for parts that are zeros.
+// content writes a file, except for parts that are zeros.
 func (u *unpacking) content(f *os.File, content io.Reader, size int64) error {
 	var part [block]byte
 	for at := int64(0); at < size; {

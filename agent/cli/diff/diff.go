@@ -1,5 +1,5 @@
-// Package diff asks what manifests would change of the pods that there are: the agent, or where
-// none runs what the last one left.
+// Package diff reports what manifests would change of the existing pods: by the agent, or if none
+// runs by what the last one left.
 package diff
 
 import (
@@ -10,8 +10,8 @@ import (
 	"monopod/manifests"
 )
 
-// staying are the pods that an agent has, by name, without those that leave: they would come back
-// as others.
+// staying are the pods of an agent, by name, without those that are being removed: they would come
+// back as others.
 func staying(k *client.Known) map[manifests.Key]*v1.Pod {
 	has := map[manifests.Key]*v1.Pod{}
 	for i := range k.Pods {
@@ -22,8 +22,8 @@ func staying(k *client.Known) map[manifests.Key]*v1.Pod {
 	return has
 }
 
-// IsAccepted returns whether a version is one that an agent has, which it reads with what was
-// no error when it was accepted.
+// IsAccepted returns whether a version is one that an agent has, which it reads by the rules of
+// its acceptance.
 func IsAccepted(k *client.Known) func(*manifests.Pod) bool {
 	has := staying(k)
 	return func(p *manifests.Pod) bool {
@@ -32,7 +32,7 @@ func IsAccepted(k *client.Known) func(*manifests.Pod) bool {
 	}
 }
 
-// accepted returns a reported pod as it was accepted, without what is reported of it.
+// accepted returns a reported pod as it was accepted, without its report.
 func accepted(reported *v1.Pod) *manifests.Pod {
 	p := status.WithoutReport(reported)
 	return &manifests.Pod{Pod: p, Digest: manifests.Restored(p)}

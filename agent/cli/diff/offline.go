@@ -18,25 +18,26 @@ import (
 	"monopod/manifests"
 )
 
-// Rules are the settings that the next agent would go by.
+// Rules are the settings of the next agent.
 type Rules struct {
 	Gate   rollout.Rules
 	Policy string // of updates, see update.Planned
 	Suffix string // what the node adds to the names of pods
 }
 
-// Offline is what there is where no agent runs: pods as they were reported last, and the owner's
-// wishes. Of room, of pods that others start after and of versions that wait nothing is known.
-func Offline(k *client.Known, wishes hold.State, rules Rules, now time.Time) *outlook.Node {
+// Offline returns the node while no agent runs: pods as they were reported last, and the owner's
+// stops and holds. Nothing is known of room, of pods that others start after and of versions that
+// wait.
+func Offline(k *client.Known, holds hold.State, rules Rules, now time.Time) *outlook.Node {
 	has := staying(k)
 	isThere := func(key manifests.Key) bool { return has[key] != nil }
-	n := &outlook.Node{World: &rollout.World{Now: checkpoint.Moment{Wall: now}, Rules: rules.Gate, Policy: rules.Policy, NodeHold: wishes.Node,
+	n := &outlook.Node{World: &rollout.World{Now: checkpoint.Moment{Wall: now}, Rules: rules.Gate, Policy: rules.Policy, NodeHold: holds.Node,
 		Names:      rollout.Names{Suffix: rules.Suffix, Has: isThere},
 		Ready:      func(manifests.Key) bool { return true },
 		Terminated: func(manifests.Key) (h plan.Halt, is bool) { return h, false },
 		StopsFirst: func(*v1.Pod) bool { return false },
 		Room:       func(*manifests.Pod) *admission.Rejection { return nil }}}
-	n.Record = func(key manifests.Key) rollout.Record { return recordOf(key, has[key], &wishes) }
+	n.Record = func(key manifests.Key) rollout.Record { return recordOf(key, has[key], &holds) }
 	n.Reported = func(key manifests.Key) (*v1.Pod, bool) { return has[key], isThere(key) }
 	for key := range has {
 		n.Names = append(n.Names, key)
@@ -44,15 +45,15 @@ func Offline(k *client.Known, wishes hold.State, rules Rules, now time.Time) *ou
 	return n
 }
 
-// recordOf is what is known of a pod name of which this was reported; nil: nothing was.
-func recordOf(key manifests.Key, reported *v1.Pod, wishes *hold.State) rollout.Record {
+// recordOf returns the record of a pod name with this report; nil: there is none.
+func recordOf(key manifests.Key, reported *v1.Pod, holds *hold.State) rollout.Record {
 	r := rollout.Record{Key: key}
 	if reported == nil {
 		return r
 	}
 	r.Offered = accepted(reported)
 	over := reported.Status.Phase == v1.PodSucceeded || reported.Status.Phase == v1.PodFailed
-	stop, isStopped := wishes.Stopped[key.String()]
+	stop, isStopped := holds.Stopped[key.String()]
 	switch {
 	case isStopped:
 		r.Stop = &rollout.Stop{Version: r.Offered, Over: over, Starts: stop.Starts}
@@ -60,7 +61,7 @@ func recordOf(key manifests.Key, reported *v1.Pod, wishes *hold.State) rollout.R
 	case status.WasRefused(&reported.Status) || podstatus.WaitsForPods(&reported.Status):
 		return r
 	}
-	if h, held := wishes.Held[key.String()]; held {
+	if h, held := holds.Held[key.String()]; held {
 		r.Hold = &h
 	}
 	r.Accepted, r.Over, r.Works = r.Offered, over, true

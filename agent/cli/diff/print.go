@@ -33,32 +33,32 @@ func printPod(b *strings.Builder, p *outlook.Pod) {
 		line += " (" + p.File + ")"
 	}
 	fmt.Fprintf(b, "%-9s   %s\n", p.Action, print.OneLine(line))
-	say := func(what, text string) {
+	add := func(what, text string) {
 		if text != "" {
 			fmt.Fprintln(b, "    "+what+print.OneLine(text))
 		}
 	}
-	say("because: ", p.Reason)
-	say("in place: ", inPlace(p))
-	say("waits: ", p.Waits)
-	say("on trial: ", p.Trial)
-	say("", p.RolledBack)
+	add("because: ", p.Reason)
+	add("in place: ", inPlace(p))
+	add("waits: ", p.Waits)
+	add("on trial: ", p.Trial)
+	add("", p.RolledBack)
 	for _, line := range p.Objects {
-		say("", line)
+		add("", line)
 	}
 	if p.Difference == nil {
 		return
 	}
 	for _, f := range p.Difference.Fields {
-		say("", f.String())
-		say("    ", f.Note)
+		add("", f.String())
+		add("    ", f.Note)
 	}
 	if len(p.Difference.Fields) == 0 {
-		say("", "means the same, and is written otherwise")
+		add("", "means the same, and is written otherwise")
 	}
 }
 
-// inPlace says what becomes of a pod that stays; "": it does not change, or does not stay.
+// inPlace returns what happens to a pod that stays; "": it does not change, or does not stay.
 func inPlace(p *outlook.Pod) string {
 	if p.Difference == nil || p.Action == outlook.Replaced {
 		return ""

@@ -13,9 +13,9 @@ import (
 	"monopod/agent/config"
 )
 
-// Settings returns cfg with what the agent goes by when it makes pods of manifests: the
-// node's name, unless cfg has one, and with all also the rest. Where no agent answers, its
-// pods tell the node, and whether it is in their names.
+// Settings returns cfg with the agent's settings for making pods of manifests: the node's name,
+// unless cfg has one, and with all also the others. If no agent answers, the node, and whether it
+// is in their names, is taken from its pods.
 func Settings(ctx context.Context, k *client.Known, socket string, cfg config.Config, all bool) config.Config {
 	var answer struct {
 		Settings struct {
@@ -47,7 +47,7 @@ func nodeOf(pods []v1.Pod) (node string, suffix bool) {
 	return node, true
 }
 
-// Folders returns those arguments that are folders.
+// Folders returns the arguments that are folders.
 func Folders(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
 		info, err := os.Stat(arg)

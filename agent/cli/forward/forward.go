@@ -15,37 +15,37 @@ import (
 	"monopod/agent/stream"
 )
 
-// Options says what Run listens on, and where the connections go.
+// Options is what Run listens on, and where the connections go.
 type Options struct {
 	Subject   string // the pod, in words
 	Ports     []Port
 	Addresses []string // as for CheckAddresses
-	Follow    bool     // go on with the pod's next sandbox
+	Follow    bool     // continue with the pod's next sandbox
 
-	// Find returns the sandbox that the pod has now. Its error says why it has none.
+	// Find returns the pod's present sandbox. Its error is why it has none.
 	Find func(ctx context.Context) (sandbox string, err error)
-	// Runs reports whether the sandbox is the pod's still. An error is that it is not known.
+	// Runs reports whether the sandbox is still the pod's. An error means that it is not known.
 	Runs func(ctx context.Context, sandbox string) (bool, error)
-	// URL returns where the runtime passes one connection on to a port of the sandbox.
+	// URL returns the runtime's URL for one connection to a port of the sandbox.
 	URL func(ctx context.Context, sandbox string, port uint16) (string, error)
 
 	Out, Err io.Writer
 
-	every time.Duration // between looks at the sandbox; 0: lookEvery
+	every time.Duration // between checks of the sandbox; 0: lookEvery
 }
 
 const (
 	// maxConns is how many connections are passed on at a time. Each takes some hundred
 	// kilobytes here and in the runtime.
 	maxConns = 256
-	// lookEvery is how often the sandbox is looked at: what is said of it may come that late.
+	// lookEvery is how often the sandbox is checked: a message about it may be that late.
 	lookEvery = 2 * time.Second
-	// breath is the time between tries to accept a connection when that has failed, as for
-	// want of file descriptors.
+	// breath is the time between tries to accept a connection when that has failed, for example
+	// for lack of file descriptors.
 	breath = 100 * time.Millisecond
 )
 
-// ErrLost is that the pod's sandbox is gone.
+// ErrLost: the pod's sandbox is gone.
 var ErrLost = errors.New("lost connection to pod")
 
 // Run passes connections on until ctx ends, which is its error, or the pod is gone.
@@ -74,26 +74,26 @@ func Run(ctx context.Context, o Options) error {
 	return context.Cause(ctx)
 }
 
-// forwarding is a Run.
+// forwarding is a running Run.
 type forwarding struct {
 	o    Options
 	lose func()
 
-	looking sync.Mutex // held while the sandbox is looked at
+	looking sync.Mutex // held while the sandbox is checked
 
-	mu      sync.Mutex // guards what follows, and each line that is said
-	sandbox string     // "": there is none
-	waits   bool       // which was said
+	mu      sync.Mutex // guards what follows, and each printed line
+	sandbox string     // "": none
+	waits   bool       // for a sandbox, which was printed
 	open    int
 }
 
-// listener is a port that is listened on.
+// listener is a port with its socket.
 type listener struct {
 	socket *net.TCPListener
 	port   Port
 }
 
-// listen listens on all ports. One port that is taken leaves the others.
+// listen listens on all ports. One port in use does not affect the others.
 func (f *forwarding) listen() (all []listener, err error) {
 	addresses, err := addressesOf(f.o.Addresses)
 	if err != nil {
@@ -103,7 +103,7 @@ func (f *forwarding) listen() (all []listener, err error) {
 		port := &f.o.Ports[k]
 		found, err := f.listenOn(addresses, port)
 		if err != nil {
-			f.say(f.o.Err, "monopod: unable to listen on port %d: %v", port.Local, err)
+			f.print(f.o.Err, "monopod: unable to listen on port %d: %v", port.Local, err)
 		}
 		all = append(all, found...)
 	}
@@ -135,7 +135,7 @@ func (f *forwarding) listenOn(addresses []address, port *Port) (all []listener, 
 		return nil, errors.Join(failed...)
 	}
 	for _, l := range all {
-		f.say(f.o.Out, "Forwarding from %s -> %d", l.socket.Addr(), port.Remote)
+		f.print(f.o.Out, "Forwarding from %s -> %d", l.socket.Addr(), port.Remote)
 	}
 	return all, nil
 }
@@ -151,7 +151,7 @@ func (f *forwarding) accept(ctx context.Context, l listener, serving *sync.WaitG
 			}
 			return
 		case err != nil:
-			f.say(f.o.Err, "monopod: unable to accept a connection on port %d: %v", l.port.Local, err)
+			f.print(f.o.Err, "monopod: unable to accept a connection on port %d: %v", l.port.Local, err)
 			select {
 			case <-time.After(breath):
 			case <-ctx.Done():
@@ -159,7 +159,7 @@ func (f *forwarding) accept(ctx context.Context, l listener, serving *sync.WaitG
 		case !f.count(1):
 			conn.SetLinger(0)
 			conn.Close()
-			f.say(f.o.Err, "monopod: a connection on port %d is refused: %d are open", l.port.Local, maxConns)
+			f.print(f.o.Err, "monopod: a connection on port %d is refused: %d are open", l.port.Local, maxConns)
 		default:
 			serving.Go(func() {
 				defer f.count(-1)
@@ -180,9 +180,9 @@ func (f *forwarding) count(more int) bool {
 	return true
 }
 
-// pass passes one connection on, and says what goes wrong.
+// pass passes one connection on, and prints errors.
 func (f *forwarding) pass(ctx context.Context, port Port, conn *net.TCPConn) {
-	f.say(f.o.Out, "Handling connection for %d", port.Local)
+	f.print(f.o.Out, "Handling connection for %d", port.Local)
 	defer func() { // what was passed on is closed already
 		conn.SetLinger(0)
 		conn.Close()
@@ -192,11 +192,11 @@ func (f *forwarding) pass(ctx context.Context, port Port, conn *net.TCPConn) {
 		err = stream.Forward(ctx, url, port.Remote, conn)
 	}
 	if err != nil && ctx.Err() == nil {
-		f.say(f.o.Err, "monopod: an error occurred forwarding %d -> %d: %s", port.Local, port.Remote, print.OneLine(err.Error()))
+		f.print(f.o.Err, "monopod: an error occurred forwarding %d -> %d: %s", port.Local, port.Remote, print.OneLine(err.Error()))
 	}
 }
 
-// url asks for one connection to the sandbox; if that one is gone, to the next.
+// url requests one connection to the sandbox; if that one is gone, to the next.
 func (f *forwarding) url(ctx context.Context, port uint16) (string, error) {
 	sandbox := f.now()
 	url, err := "", error(nil)
@@ -223,7 +223,7 @@ func (f *forwarding) now() string {
 	return f.sandbox
 }
 
-// watch looks at the sandbox now and then.
+// watch checks the sandbox from time to time.
 func (f *forwarding) watch(ctx context.Context) {
 	every := f.o.every
 	if every == 0 {
@@ -241,7 +241,7 @@ func (f *forwarding) watch(ctx context.Context) {
 	}
 }
 
-// look finds out whether the sandbox is the pod's still, and if not, which one is.
+// look checks whether the sandbox is still the pod's, and if not, which one is.
 func (f *forwarding) look(ctx context.Context) {
 	f.looking.Lock()
 	defer f.looking.Unlock()
@@ -261,21 +261,21 @@ func (f *forwarding) look(ctx context.Context) {
 	}
 	f.mu.Lock()
 	f.sandbox = next
-	said := f.waits
+	printed := f.waits
 	f.waits = err != nil
 	f.mu.Unlock()
 	switch {
 	case err == nil && former == "":
-		f.say(f.o.Err, "monopod: %s is there again", f.o.Subject)
+		f.print(f.o.Err, "monopod: %s is there again", f.o.Subject)
 	case err == nil:
-		f.say(f.o.Err, "monopod: %s was replaced: connections go to the new one", f.o.Subject)
-	case !said:
-		f.say(f.o.Err, "monopod: %s is gone, and is waited for: %s", f.o.Subject, print.OneLine(err.Error()))
+		f.print(f.o.Err, "monopod: %s was replaced: connections go to the new one", f.o.Subject)
+	case !printed:
+		f.print(f.o.Err, "monopod: %s is gone, and is waited for: %s", f.o.Subject, print.OneLine(err.Error()))
 	}
 }
 
-// say prints one line.
-func (f *forwarding) say(to io.Writer, format string, args ...any) {
+// print prints one line.
+func (f *forwarding) print(to io.Writer, format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fmt.Fprintf(to, format+"\n", args...)

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Port is one of this machine, and the pod's port behind it.
+// Port is a port of this machine, and the pod's port behind it.
 type Port struct {
-	Local  uint16 // 0: one that is free
+	Local  uint16 // 0: a free one
 	Remote uint16
 }
 
-// ParsePort reads [LOCAL:]REMOTE. named returns the port that the pod calls so, or an error.
+// ParsePort reads [LOCAL:]REMOTE. named returns the pod's port of that name, or an error.
 func ParsePort(text string, named func(name string) (uint16, error)) (p Port, err error) {
 	local, remote, both := strings.Cut(text, ":")
 	if !both {
@@ -51,13 +51,13 @@ func number(text string) (uint16, bool) {
 	return uint16(n), err == nil
 }
 
-// address is one to listen on. Of those of localhost one is enough.
+// address is an address to listen on. Of those of localhost one is enough.
 type address struct {
 	network, host string
 	optional      bool
 }
 
-// addressesOf reads IP addresses, several of them behind commas, and localhost.
+// addressesOf reads IP addresses, several of them separated by commas, and localhost.
 func addressesOf(texts []string) (all []address, err error) {
 	seen := map[string]bool{}
 	add := func(a address) {
@@ -83,7 +83,7 @@ func addressesOf(texts []string) (all []address, err error) {
 	return all, nil
 }
 
-// CheckAddresses refuses what is no address to listen on.
+// CheckAddresses rejects texts that are no addresses to listen on.
 func CheckAddresses(texts []string) error {
 	_, err := addressesOf(texts)
 	return err

@@ -14,12 +14,10 @@ import (
 	"monopod/manifests/defaults"
 )
 
-// overEvery is how often an agent is asked whether the followed containers have
-// ended.
+// overEvery is the interval of requests to the agent whether the followed containers have ended.
 const overEvery = 2 * time.Second
 
-// over reports whether a container writes no more, and never will, as far as
-// its pod's status says.
+// over reports whether a container writes no more, and never will, by its pod's status.
 func over(p *v1.Pod, name string) bool {
 	if p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed {
 		return true
@@ -32,9 +30,8 @@ func over(p *v1.Pod, name string) bool {
 	return policy == v1.RestartPolicyNever || policy == v1.RestartPolicyOnFailure && c.State.Terminated.ExitCode == 0
 }
 
-// policyOf returns the restart policy that counts for a container. One that has
-// rules of its own is taken to be restarted; an init container that ended well
-// is not, unless it is a sidecar.
+// policyOf returns the restart policy of a container. One that has rules of its own is assumed to
+// be restarted; an init container that ended well is not, unless it is a sidecar.
 func policyOf(p *v1.Pod, name string) v1.RestartPolicy {
 	of := func(c *v1.Container) v1.RestartPolicy {
 		if len(c.RestartPolicyRules) > 0 {
@@ -59,21 +56,21 @@ func policyOf(p *v1.Pod, name string) v1.RestartPolicy {
 	return v1.RestartPolicyNever
 }
 
-// end is how long one pod's container is followed. Once over is closed no line comes
-// any more, and the other fields say what does: those of a successor, if there is one.
+// end is how long one pod's container is followed. Once over is closed no further line comes, and
+// the other fields are those of a successor, if there is one.
 type end struct {
 	over      chan struct{}
 	successor *v1.Pod
 	next      *end
 }
 
-// following finds out when followed containers end. It is its goroutine's own.
+// following detects when followed containers end. It belongs to its goroutine.
 type following struct {
 	*Options
-	all  []*container
-	pods map[*container]*v1.Pod // whose log is followed now
-	ends map[*container]*end    // of those that have not ended
-	said map[string]bool
+	all     []*container
+	pods    map[*container]*v1.Pod // whose log is followed now
+	ends    map[*container]*end    // of the containers that have not ended
+	printed map[string]bool
 }
 
 func newFollowing(o *Options, all []*container) *following {
@@ -84,8 +81,8 @@ func newFollowing(o *Options, all []*container) *following {
 	return f
 }
 
-// run looks at the pods until each container is over for good, or its pod is gone.
-// While no agent answers, nothing is known to end.
+// run checks the pods until no container is restarted any more, or its pod is gone. While no agent
+// answers, no end is known.
 func (f *following) run(ctx context.Context) {
 	tick := time.NewTicker(cmp.Or(f.every, overEvery))
 	defer tick.Stop()
@@ -116,19 +113,19 @@ func (f *following) run(ctx context.Context) {
 	}
 }
 
-// look ends what is over. One of a pod that is asked to go is not: another follows,
-// or it is gone.
+// look ends the follow of what is over, except of a pod that is being removed: another follows, or
+// it is gone.
 func (f *following) look(c *container, p *v1.Pod) {
 	e, subject := f.ends[c], fmt.Sprintf("pod %s/%s", c.pod.Namespace, print.ShortName(c.pod))
 	switch {
 	case p == nil:
-		f.say(subject + " was removed")
+		f.print(subject + " was removed")
 	case p.UID != f.pods[c].UID:
 		if _, err := client.ContainerOf(p, c.name); err != nil {
-			f.say(fmt.Sprintf("%s was replaced by one without a container %s", subject, c.name))
+			f.print(fmt.Sprintf("%s was replaced by one without a container %s", subject, c.name))
 			break
 		}
-		f.say(fmt.Sprintf("%s was replaced; these are the logs of the new one, uid %s", subject, p.UID))
+		f.print(fmt.Sprintf("%s was replaced; these are the logs of the new one, uid %s", subject, p.UID))
 		e.successor, e.next = p, &end{over: make(chan struct{})}
 	case p.DeletionTimestamp != nil || !over(p, c.name):
 		return
@@ -140,9 +137,9 @@ func (f *following) look(c *container, p *v1.Pod) {
 	close(e.over)
 }
 
-func (f *following) say(text string) {
-	if !f.said[text] {
-		f.said[text] = true
+func (f *following) print(text string) {
+	if !f.printed[text] {
+		f.printed[text] = true
 		fmt.Fprintln(f.Notes, "monopod: "+text)
 	}
 }

@@ -19,14 +19,14 @@ import (
 	"monopod/agent/print"
 )
 
-// Options says which logs are shown and how.
+// Options is which logs are shown and how.
 type Options struct {
 	client.Source
 	PodLogs       string   // the folder of the logs; "": the agent's, else DefaultPodLogs
-	Pod           string   // as for FindContainer; "": those that Selector takes, or All
+	Pod           string   // as for FindContainer; "": those that Selector matches, or All
 	Namespace     string   // "" is all
 	Selector      string   // of labels
-	All           bool     // without a Selector all pods are meant
+	All           bool     // without a Selector all pods
 	Containers    []string // by name; none: the default one of each pod
 	AllContainers bool
 
@@ -35,37 +35,36 @@ type Options struct {
 	Timestamps bool
 	Since      time.Time
 	Tail       *int64 // of each container; nil: all
-	Prefix     *bool  // before each line, whose it is; nil: if there are several
+	Prefix     *bool  // before each line, its container; nil: if there are several
 	Color      bool
 	Notes      io.Writer // messages that are not logs
 
 	every time.Duration // instead of overEvery
 }
 
-// DefaultDir is where logs are unless the agent was told otherwise.
+// DefaultDir is the default folder of logs.
 const DefaultDir = "/var/log/pods"
 
-// errUsage is what errors are that no other state of the pods would cure.
+// errUsage is the cause of errors that no other state of the pods would cure.
 var errUsage = errors.New("usage")
 
-// IsUsage tells a command that cannot be meant from one that does not succeed.
+// IsUsage distinguishes an invalid command from one that does not succeed.
 func IsUsage(err error) bool { return errors.Is(err, errUsage) }
 
 // container is a container whose log is shown.
 type container struct {
-	pod  *v1.Pod // that it was first
+	pod  *v1.Pod // its first pod
 	name string
 	dir  string
 	read podlog.Options
-	end  *end // nil: it is not followed
+	end  *end // nil: not followed
 }
 
-// Print prints the logs of containers from their files, those of several in the
-// order of time as far as they are there, then as lines come. Following goes on
-// over restarts, and with the pod that replaces one of that name, until each
-// container has ended for good or its pod is gone.
-// Without following, a container that has no log is an error, and is a note
-// where others have one. Its errors are one sentence.
+// Print prints the logs of containers from their files, those of several in the order of time as
+// far as they exist, then as lines are written. Following continues over restarts, and with the
+// pod that replaces one of that name, until each container has ended and is not restarted, or its
+// pod is gone. Without following, a container without a log is an error, but a note if others have
+// one. Its errors are one sentence.
 func Print(ctx context.Context, out io.Writer, o Options) error {
 	known, err := o.Source.Pods(ctx)
 	if err != nil {
@@ -103,8 +102,7 @@ func Print(ctx context.Context, out io.Writer, o Options) error {
 	return o.show(ctx, out, readable)
 }
 
-// choose returns the pods that are meant, and takes a container's name off the
-// pod's.
+// choose returns the chosen pods, and splits a container's name off the pod's.
 func (o *Options) choose(all []v1.Pod) ([]*v1.Pod, error) {
 	if o.Pod != "" {
 		p, name, err := client.FindContainer(all, o.Pod, o.Namespace)
@@ -136,8 +134,8 @@ func (o *Options) choose(all []v1.Pod) ([]*v1.Pod, error) {
 	return pods, nil
 }
 
-// containersOf returns those of a pod's containers whose logs are shown. Of
-// several pods, some may lack one.
+// containersOf returns the containers of a pod whose logs are shown. Of several pods, some may
+// lack one.
 func (o *Options) containersOf(p *v1.Pod, several bool) (names []string, err error) {
 	var all []string
 	for _, c := range p.Spec.InitContainers {
@@ -187,8 +185,8 @@ func (o *Options) podLogs(ctx context.Context, k *client.Known) string {
 	return cmp.Or(c.Settings.PodLogsDir, DefaultDir)
 }
 
-// prepare finds out what to read of each container, and returns the containers
-// with something to read or to wait for.
+// prepare determines what to read of each container, and returns the containers with something to
+// read or to wait for.
 func (o *Options) prepare(all []*container) (readable []*container, err error) {
 	for _, c := range all {
 		c.read = podlog.Options{Since: o.Since, Tail: o.Tail, Follow: o.Follow && !o.Previous}

@@ -14,8 +14,8 @@ import (
 // lineAhead is how many lines of a container are read before they are printed.
 const lineAhead = 64
 
-// item is what comes of reading a container: a line, or that all is read that
-// there was at first, or the end.
+// item is one result of reading a container: a line, that everything that existed at first is
+// read, or the end.
 type item struct {
 	from   int
 	line   podlog.Line
@@ -51,7 +51,7 @@ func (o *Options) show(ctx context.Context, out io.Writer, all []*container) err
 	return errors.Join(merge(ctx, p, first, live), p.close())
 }
 
-// follow reads the container's log, and those of the pods that come after its own.
+// follow reads the container's log, and those of the pods that replace its own.
 func (c *container) follow(ctx context.Context, podLogs string, o podlog.Options, emit func(podlog.Line) error) error {
 	dir := c.dir
 	for at := c.end; ; at = at.next {
@@ -81,8 +81,7 @@ func gone(err error) error {
 	return err
 }
 
-// run reads a container's log and sends it: to first what there was, then to
-// live.
+// run reads a container's log and sends it: to first what existed, then to live.
 func (c *container) run(ctx context.Context, podLogs string, k int, first, live chan<- item) {
 	to := first
 	send := func(i item) error {
@@ -114,7 +113,7 @@ func (c *container) run(ctx context.Context, podLogs string, k int, first, live 
 	send(item{over: true, err: err})
 }
 
-// merge prints what there was in the order of time, then what comes.
+// merge prints what existed in the order of time, then what is written.
 func merge(ctx context.Context, p *printer, first []chan item, live <-chan item) error {
 	receive := func(from <-chan item) (item, error) {
 		select {

@@ -14,8 +14,8 @@ type printer struct {
 	prefixes []string
 	lines    podlog.Printer
 
-	mid    bool // the last line has not ended
-	from   int  // whose it is
+	mid    bool // the last line is incomplete
+	from   int  // its container
 	stream string
 }
 
@@ -29,8 +29,7 @@ func newPrinter(out io.Writer, all []*container, o Options) *printer {
 	return p
 }
 
-// names returns pod/container for each, with the namespace where there are
-// several.
+// names returns pod/container for each, with the namespace if there are several.
 func names(all []*container) []string {
 	var names []string
 	several := false
@@ -47,8 +46,8 @@ func names(all []*container) []string {
 	return names
 }
 
-// print prints a line of a container, or goes on with it. One that another line
-// comes into is broken there.
+// print prints a line of a container, or continues it. If a line of another container comes in
+// between, the line is broken there.
 func (p *printer) print(from int, l podlog.Line) error {
 	goesOn := l.Continued && p.mid && p.from == from && p.stream == l.Stream
 	if p.mid && !goesOn {

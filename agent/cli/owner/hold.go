@@ -1,4 +1,4 @@
-// Package owner is the commands by which the owner asks for what no manifest says: stop, start, hold, release,
+// Package owner is the owner's commands for what no manifest has: stop, start, hold, release,
 // restart, rollback and forget.
 package owner
 
@@ -104,7 +104,7 @@ Without a pod this ends the hold of the node; holds of single pods stay.`+codes,
 }
 
 // gate is a command about pods or, without any, the node.
-func gate(name, usage, about string, do func(context.Context, client.Request) error, asks func() (url.Values, error)) *cli.Command {
+func gate(name, usage, about string, do func(context.Context, client.Request) error, queryOf func() (url.Values, error)) *cli.Command {
 	var o client.Request
 	return &cli.Command{
 		Name: name, ArgsUsage: "[POD ...] | --all | -l LABELS", Usage: usage, Description: about,
@@ -118,7 +118,7 @@ func gate(name, usage, about string, do func(context.Context, client.Request) er
 			if err := choose(c, &o); err != nil {
 				return err
 			}
-			if o.Query, err = asks(); err != nil {
+			if o.Query, err = queryOf(); err != nil {
 				return err
 			}
 			o.Node = c.NArg() == 0 && !c.Bool("all") && o.Choice.Selector == ""
@@ -130,7 +130,7 @@ func gate(name, usage, about string, do func(context.Context, client.Request) er
 	}
 }
 
-// query are pairs of names and values, without those that are empty.
+// query returns pairs of names and values, without empty ones.
 func query(pairs ...string) url.Values {
 	q := url.Values{}
 	for k := 0; k < len(pairs); k += 2 {
@@ -141,7 +141,7 @@ func query(pairs ...string) url.Values {
 	return q
 }
 
-// choose takes over which pods are meant.
+// choose sets which pods are chosen.
 func choose(c *cli.Context, o *client.Request) error {
 	o.Choice.Names, o.Out, o.Err = c.Args().Slice(), c.App.Writer, c.App.ErrWriter
 	if c.NArg() > 0 && c.Bool("all") {

@@ -14,7 +14,7 @@ import (
 	"monopod/agent/stream"
 )
 
-// Interrupted is the cause of a context that ended with a signal.
+// Interrupted is the cause of a context that a signal ended.
 type Interrupted struct{ Signal syscall.Signal }
 
 func (i *Interrupted) Error() string { return fmt.Sprintf("ended by the signal %s", i.Signal) }
@@ -44,8 +44,8 @@ func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// Raw makes the terminal pass on each key as it is typed, until restore
-// is called, which may be more than once.
+// Raw makes the terminal pass on each key as it is typed, until restore is called, which may be
+// more than once.
 func Raw(f *os.File) (restore func(), err error) {
 	fd := int(f.Fd())
 	before, err := term.MakeRaw(fd)
@@ -56,15 +56,14 @@ func Raw(f *os.File) (restore func(), err error) {
 	return func() { once.Do(func() { term.Restore(fd, before) }) }, nil
 }
 
-// Is reports whether f is one.
+// Is reports whether f is a terminal.
 func Is(f any) bool {
 	file, ok := f.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Sizes sends the terminal's size now and whenever it changes, until
-// stop is called. With redraw another size comes first, so that a program that knows the
-// size already takes it for changed.
+// Sizes sends the terminal's size now and whenever it changes, until stop is called. With redraw
+// it sends another size first, so that a program that has the size already sees a change.
 func Sizes(f *os.File, redraw bool) (sizes <-chan stream.Size, stop func()) {
 	changed := make(chan os.Signal, 1)
 	out, ended := make(chan stream.Size), make(chan struct{})

@@ -18,8 +18,8 @@ import (
 	"monopod/manifests"
 )
 
-// split tells files from pods: a file has a manifest's extension, is a path from the
-// root or the working folder, or is one that exists.
+// split separates files from pods: a file has a manifest's extension, is a path from the root or
+// the working folder, or exists.
 func split(names []string) (files, pods []string) {
 	for _, name := range names {
 		if isFile(name) {
@@ -40,16 +40,16 @@ func isFile(name string) bool {
 	return err == nil && strings.Contains(name, "/") && info.Mode().IsRegular()
 }
 
-// file is a manifest that is waited for: one of the agent's folder, or what one there
-// is a copy of.
+// file is a manifest to wait for: one in the agent's folder, or a copy of one there.
 type file struct {
-	given string // as it was named
+	given string // as named
 	path  string // absolute
-	from  string // where content was read; "": it was not yet
-	sum   string // SHA-256 of the content that is waited for, in hex
+	from  string // where content was read; "": not yet
+	sum   string // SHA-256 of the awaited content, in hex
 }
 
-// newFile reads the content at once, before the agent is asked: a later one is another.
+// newFile reads the content at once, before the first request to the agent: later content is not
+// meant.
 func newFile(name string) *file {
 	f := &file{given: name, path: name}
 	if abs, err := filepath.Abs(name); err == nil {
@@ -72,8 +72,8 @@ func sumOf(path string) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err
 }
 
-// target returns the path by which the agent knows the file: in its folder, linked
-// from there, or the one of that name there.
+// target returns the path by which the agent knows the file: in its folder, linked from there, or
+// the one of that name there.
 func (f *file) target(m status.Manifests) string {
 	base := filepath.Base(f.path)
 	if sameFile(filepath.Dir(f.path), m.Dir) {
@@ -100,7 +100,7 @@ func sameFile(a, b string) bool {
 	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// judge judges the file by what the agent knows.
+// judge judges the file by the agent's report.
 func (f *file) judge(outcome string, known *client.Known) verdict {
 	if known.Manifests.Dir == "" {
 		return lacking("the agent has read no manifests yet")
@@ -178,7 +178,7 @@ func podOf(pods []v1.Pod, key string) *v1.Pod {
 	return nil
 }
 
-// problemsOf says why a file, or a pod in it, is not accepted.
+// problemsOf returns why a file, or a pod in it, is not accepted.
 func problemsOf(f *status.File) string {
 	var words []string
 	for _, p := range f.Problems {
@@ -187,8 +187,8 @@ func problemsOf(f *status.File) string {
 		}
 	}
 	for _, v := range f.Versions {
-		said := func(p status.Problem) bool { return !p.Warning && (p.Pod == v.Pod || p.Pod == "") }
-		if (v.State == status.Rejected || v.State == status.Superseded) && !slices.ContainsFunc(f.Problems, said) {
+		listed := func(p status.Problem) bool { return !p.Warning && (p.Pod == v.Pod || p.Pod == "") }
+		if (v.State == status.Rejected || v.State == status.Superseded) && !slices.ContainsFunc(f.Problems, listed) {
 			words = append(words, print.OneLine(v.Pod+": "+v.Reason))
 		}
 	}

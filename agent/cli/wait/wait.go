@@ -1,4 +1,4 @@
-// Package wait waits until what manifest files or pods say has come to something.
+// Package wait waits until manifest files or pods have reached an outcome.
 package wait
 
 import (
@@ -19,18 +19,18 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// Options are those of client.Wait; what is named may be files as well as pods.
+// Options are those of client.Wait; the names may be of files as well as of pods.
 type Options struct {
 	client.WaitOptions
 
-	// ask returns what the agent knows; nil: over the socket.
+	// ask returns the agent's report; nil: over the socket.
 	ask func(context.Context) (*client.Known, error)
 }
 
-// fileOutcomes are what a file can be waited for.
+// fileOutcomes are the outcomes that a file can have.
 var fileOutcomes = []string{"ready", "removed", "gone", "accepted", "updated"}
 
-// Check refuses options that cannot be meant.
+// Check rejects impossible options.
 func (o Options) Check() error {
 	if err := o.WaitOptions.Check(); err != nil {
 		return err
@@ -42,8 +42,8 @@ func (o Options) Check() error {
 	return nil
 }
 
-// Run waits as client.Wait does, for files, too: of them and of what "accepted" and
-// "updated" mean it asks the agent's report of manifests.
+// Run waits as client.Wait does, for files, too: for them, and for "accepted" and "updated", it
+// uses the agent's report of manifests.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Check(); err != nil {
 		return err
@@ -68,19 +68,19 @@ func Run(ctx context.Context, o Options) error {
 	return client.Wait(ctx, rest)
 }
 
-// wait is a Run under way.
+// wait is a running Run.
 type wait struct {
 	Options
-	files  []*file
-	pods   bool // it is about the pods of the choice, too
-	met    map[string]bool
-	said   map[string]bool
-	lacks  []string // what was missing when it was looked at last
-	failed error    // why something never comes to it
+	files   []*file
+	pods    bool // it includes the pods of the choice
+	met     map[string]bool
+	printed map[string]bool
+	lacks   []string // what the last look found missing
+	failed  error    // why something never reaches its outcome
 }
 
 func (o Options) newWait(files, pods []string, byHash bool) *wait {
-	w := &wait{Options: o, met: map[string]bool{}, said: map[string]bool{}}
+	w := &wait{Options: o, met: map[string]bool{}, printed: map[string]bool{}}
 	w.pods = byHash && (len(files) == 0 || len(pods) > 0)
 	w.Choice.Names = pods
 	for _, name := range files {
@@ -96,7 +96,7 @@ func (w *wait) run(ctx context.Context) error {
 	return client.Until(ctx, w.Timeout, w.For, w.look)
 }
 
-// look asks once, and returns what is still missing.
+// look requests the report once, and returns what is still missing.
 func (w *wait) look(ctx context.Context) ([]string, error) {
 	known, err := w.ask(ctx)
 	switch {
@@ -105,7 +105,7 @@ func (w *wait) look(ctx context.Context) ([]string, error) {
 	case err != nil && ctx.Err() != nil && len(w.lacks) > 0:
 		return w.lacks, nil
 	case err != nil:
-		w.say(err.Error())
+		w.print(err.Error())
 		return []string{err.Error()}, nil
 	}
 	w.lacks = nil
@@ -118,7 +118,7 @@ func (w *wait) look(ctx context.Context) ([]string, error) {
 	return w.lacks, w.failed
 }
 
-// lookAtPods judges the pods of the choice, which may be known by their files alone.
+// lookAtPods judges the pods of the choice, which may be known only by their files.
 func (w *wait) lookAtPods(known *client.Known) {
 	pods := withStubs(known)
 	names := w.Choice.Plain(pods).Names
@@ -144,13 +144,14 @@ func (w *wait) lookAtPods(known *client.Known) {
 	}
 }
 
-// verdict is what came of one look: nothing lacks, or it never will come to it.
+// verdict is the result of one look: nothing lacks, something lacks, or the outcome will never be
+// reached.
 type verdict struct {
 	lacks []string
 	never error
 }
 
-// take records a verdict; what has come to it once is done.
+// take records a verdict; what has reached its outcome once is done.
 func (w *wait) take(subject string, v verdict) {
 	switch {
 	case w.met[subject]:
@@ -164,9 +165,9 @@ func (w *wait) take(subject string, v verdict) {
 	}
 }
 
-func (w *wait) say(text string) {
-	if !w.said[text] {
-		w.said[text] = true
+func (w *wait) print(text string) {
+	if !w.printed[text] {
+		w.printed[text] = true
 		fmt.Fprintln(w.Err, "monopod: "+text)
 	}
 }
@@ -199,7 +200,7 @@ func judgePod(outcome string, p *v1.Pod, m status.Manifests) verdict {
 	return judgeVersion(outcome, subject, best, p, stableOf(m))
 }
 
-// gaveWay is the verdict on a version that did not work, with what it wrote last.
+// gaveWay is the verdict on a version that was rolled back, with what it wrote last.
 func gaveWay(subject string, v *status.Version) verdict {
 	text := fmt.Sprintf("%s is not updated and will not be: %s", subject, print.OneLine(v.Reason))
 	if v.Output != "" {
@@ -216,13 +217,13 @@ func stableOf(m status.Manifests) time.Duration {
 	return cmp.Or(m.UpdateStable.Duration, stable)
 }
 
-// stable is the default of the setting updateStable, for an agent that does not say it.
+// stable is the default of the setting updateStable, for an agent that does not report it.
 const stable = 10 * time.Second
 
 // judgeVersion judges the reported pod of an accepted version: nil is none. stable is for how long
-// one that is updated must have been ready.
+// an updated version must have been ready.
 func judgeVersion(outcome, subject string, v *status.Version, p *v1.Pod, stable time.Duration) verdict {
-	lacks := func(why string) verdict { return verdict{lacks: says(subject, v, p, why)} }
+	lacks := func(why string) verdict { return verdict{lacks: linesOf(subject, v, p, why)} }
 	if p == nil {
 		return lacks("it is not reported yet")
 	}
@@ -249,15 +250,15 @@ func judgeVersion(outcome, subject string, v *status.Version, p *v1.Pod, stable 
 	return lacks(print.Summarize(p, time.Now()).Word)
 }
 
-// says returns what `monopod ps` says of a pod, and why the version does not run if that is not
-// among it; why is for where neither says anything.
-func says(subject string, v *status.Version, p *v1.Pod, why string) (lines []string) {
+// linesOf returns the lines of `monopod ps` for a pod, and why the version does not run if they do
+// not contain it; why is used if there is neither.
+func linesOf(subject string, v *status.Version, p *v1.Pod, why string) (lines []string) {
 	if p != nil {
 		lines = print.PodWords([]v1.Pod{*p}, time.Now())
 	}
 	reason := print.OneLine(v.Reason)
-	isSaid := slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, reason) })
-	if reason != "" && !isSaid || len(lines) == 0 {
+	isListed := slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, reason) })
+	if reason != "" && !isListed || len(lines) == 0 {
 		lines = append(lines, subject+": "+cmp.Or(reason, why))
 	}
 	return lines
@@ -273,7 +274,7 @@ func readyFor(p *v1.Pod) time.Duration {
 	return 0
 }
 
-// withStubs returns the reported pods, and as much as files say of the others.
+// withStubs returns the reported pods, and stubs of the pods that only files name.
 func withStubs(known *client.Known) []v1.Pod {
 	pods, there, node := slices.Clone(known.Pods), map[string]bool{}, ""
 	for i := range pods {
