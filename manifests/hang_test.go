@@ -157,3 +157,21 @@ func TestWhoMayWriteWhatHangsIsNotKnown(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 }
+
+// What hangs in the folder itself, as a mount there does, stops only itself, too.
+func TestANameThatHangsStopsOnlyItself(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "a", "b")
+	f := watchFolder(t, dir, often)
+	f.until("a@a.yaml=busybox b@b.yaml=busybox")
+	must(t, os.Mkdir(f.path("far.yaml"), 0o700))
+	heal := hang(t, f.path("far.yaml"))
+	f.write("c.yaml", podYAML("c"))
+	f.until("a@a.yaml=busybox b@b.yaml=busybox c@c.yaml=busybox bad:far.yaml ?")
+	time.Sleep(time.Second) // what goes now did not move there
+	must(t, os.Remove(f.path("b.yaml")))
+	f.until("a@a.yaml=busybox c@c.yaml=busybox bad:far.yaml ?")
+	heal()
+	must(t, os.Remove(f.path("far.yaml")))
+	f.until("a@a.yaml=busybox c@c.yaml=busybox")
+}

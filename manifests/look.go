@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"syscall"
 	"time"
 
 	"monopod/manifests/decode"
@@ -28,11 +30,13 @@ type asking struct {
 	folder  patient.Calls[listing]
 	moved   patient.Calls[bool]
 	entries patient.Calls[entry]
+	whole   patient.Calls[[]entry] // of all that the folder lists
 	sights  patient.Calls[sight]
 	links   patient.Calls[sight] // of what links lead to: however many hang, files are read
 	paths   patient.Calls[[]string]
 	ways    patient.Calls[[]decode.Problem]
 
+	looks int             // at all that the folder lists, which number them
 	woken chan struct{}   // an answer came late
 	stop  <-chan struct{} // closed when none is waited for any more; nil: never
 	hangs bool            // an answer did not come in this step
@@ -50,6 +54,7 @@ func newAsking() *asking {
 	a.folder = patient.Calls[listing]{Most: 1, Late: late}
 	a.moved = patient.Calls[bool]{Most: 1, Late: late}
 	a.entries = patient.Calls[entry]{Most: mostHanging, Late: late}
+	a.whole = patient.Calls[[]entry]{Most: 1}
 	a.sights = patient.Calls[sight]{Most: mostHanging, Late: late}
 	a.links = patient.Calls[sight]{Most: mostHanging, Late: late}
 	a.paths = patient.Calls[[]string]{Most: 1}
@@ -90,17 +95,47 @@ func (a *asking) dropLate() {
 
 // entry is what is in the folder under one name.
 type entry struct {
-	isLink bool
-	sig    signature // not of what a link leads to
-	err    error     // why it is not known
+	isLink   bool
+	isFile   bool             // a regular one
+	mode     fs.FileMode      // its permissions
+	sig      signature        // not of what a link leads to
+	writable []decode.Problem // of a regular file, if strict
+	err      error            // why it is not known
 }
 
-func lookUp(path string) entry {
-	info, err := os.Lstat(path)
+// lookUp looks up a path. isStrict: who may write it is looked at, too, with this root dir.
+func lookUp(path string, isStrict bool, root string) entry {
+	var st syscall.Stat_t
+	err := lstat(path, &st)
 	if err != nil {
 		return entry{err: err}
 	}
-	return entry{isLink: info.Mode()&fs.ModeSymlink != 0, sig: signatureOf(info)}
+	kind := st.Mode & syscall.S_IFMT
+	e := entry{isLink: kind == syscall.S_IFLNK, isFile: kind == syscall.S_IFREG, mode: fs.FileMode(st.Mode).Perm(), sig: signatureIn(&st)}
+	if isStrict && e.isFile && mayWrite(e.mode, st.Uid) {
+		e.writable = writableFile(path, root, false)
+	}
+	return e
+}
+
+// lookUpAll looks up the paths that the folder lists by one question, as nearly all files are as they
+// were; nil: one of them may hang, so that each is to be asked for by itself. An answer that comes
+// late is of no use: by then another look has begun.
+func (s *Source) lookUpAll(paths []string) []entry {
+	s.asking.whole.Keep(nil)
+	s.asking.looks++
+	isStrict, root := s.Strict, s.Root
+	all, err := ask(s.asking, &s.asking.whole, strconv.Itoa(s.asking.looks), func() []entry {
+		all := make([]entry, len(paths))
+		for k, path := range paths {
+			all[k] = lookUp(path, isStrict, root)
+		}
+		return all
+	})
+	if err != nil {
+		return nil
+	}
+	return all
 }
 
 // wish is how a path is to be looked at.
@@ -151,31 +186,47 @@ func (s *Source) look(path string, now time.Time, force bool) {
 	if path != s.Dir && (!isManifest(filepath.Base(path)) || filepath.Dir(path) != s.Dir) {
 		return
 	}
-	e, err := ask(s.asking, &s.asking.entries, path, func() entry { return lookUp(path) })
-	if err == nil {
-		err = e.err
+	isStrict, root := s.Strict, s.Root
+	e, err := ask(s.asking, &s.asking.entries, path, func() entry { return lookUp(path, isStrict, root) })
+	if err != nil {
+		e = entry{err: err}
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	s.takeEntry(path, &e, now, force)
+}
+
+// takeEntry is look once it is known what is in the folder under the name. A regular file that is as
+// it was read last need not be asked for.
+func (s *Source) takeEntry(path string, e *entry, now time.Time, force bool) {
+	if errors.Is(e.err, fs.ErrNotExist) {
 		delete(s.files, path)
 		return
 	}
-	if err != nil {
-		s.fileAt(path, now).fail(path, err, signature{}, now)
+	if e.err != nil {
+		s.fileAt(path, now).fail(path, e.err, signature{}, now)
 		return
 	}
 	w := s.wishFor(s.files[path], now, force)
 	w.isLink, w.entry = e.isLink, e.sig
+	if e.isFile && w.known == e.sig {
+		s.takeSight(path, sight{wish: w, mode: e.mode, isKnown: true, writable: e.writable}, now)
+		return
+	}
+	s.takeSight(path, s.see(path, w), now)
+}
+
+// see asks for a look at a path.
+func (s *Source) see(path string, w wish) sight {
 	// Another link or file of the name is asked for though the former hangs.
-	key := fmt.Sprintf("%s %d %d %d", path, e.sig.dev, e.sig.ino, e.sig.ctime)
+	key := fmt.Sprintf("%s %d %d %d", path, w.entry.dev, w.entry.ino, w.entry.ctime)
 	calls := &s.asking.sights
-	if e.isLink {
+	if w.isLink {
 		calls = &s.asking.links
 	}
 	v, err := ask(s.asking, calls, key, func() sight { return see(path, w) })
 	if err != nil {
-		v = sight{wish: w, err: err}
+		return sight{wish: w, err: err}
 	}
-	s.takeSight(path, v, now)
+	return v
 }
 
 // wishFor is how a path with this state is to be looked at; nil: it has none.

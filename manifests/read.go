@@ -55,7 +55,21 @@ func signatureOf(info os.FileInfo) signature {
 	if !ok {
 		return signature{size: info.Size(), mtime: info.ModTime().UnixNano()}
 	}
+	return signatureIn(st)
+}
+
+func signatureIn(st *syscall.Stat_t) signature {
 	return signature{uint64(st.Dev), st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
+}
+
+// lstat is os.Lstat into what the caller has: a look through a folder asks it of each file.
+func lstat(path string, st *syscall.Stat_t) error {
+	for {
+		err := syscall.Lstat(path, st)
+		if err != syscall.EINTR {
+			return err
+		}
+	}
 }
 
 // stable reports whether the version is so old that another write must give

@@ -39,12 +39,7 @@ func (s *Source) scan(now time.Time) {
 		return
 	}
 	s.adopt(l, now)
-	there := make(map[string]bool, len(l.paths))
-	for _, path := range l.paths {
-		there[path] = true
-		s.look(path, now, s.dirty[path])
-	}
-	s.dropFiles(there)
+	s.lookAtAll(l.paths, now)
 	s.asking.dropLate()
 	if s.doubt() != "" {
 		s.nextAll = now.Add(retryFolder)
@@ -56,6 +51,21 @@ func (s *Source) scan(now time.Time) {
 	if s.isFilled(now) {
 		s.filled = time.Time{}
 	}
+}
+
+// lookAtAll looks at the paths of a complete list, and drops the files that it lacks.
+func (s *Source) lookAtAll(paths []string, now time.Time) {
+	there := make(map[string]bool, len(paths))
+	entries := s.lookUpAll(paths)
+	for k, path := range paths {
+		there[path] = true
+		if entries == nil {
+			s.look(path, now, s.dirty[path])
+		} else {
+			s.takeEntry(path, &entries[k], now, s.dirty[path])
+		}
+	}
+	s.dropFiles(there)
 }
 
 // adopt takes over what the folder is.
@@ -212,6 +222,7 @@ func manifestsIn(folder *os.File) (paths, folders []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	paths = make([]string, 0, len(entries))
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case isManifest(name):

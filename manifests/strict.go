@@ -192,6 +192,10 @@ func ownedByOthers(info fs.FileInfo) string {
 	return fmt.Sprintf("belongs to user %d, who can run anything here as root by it", st.Uid)
 }
 
+// mayWrite reports whether another user than root and the agent's own may write a file of this mode
+// and owner.
+func mayWrite(mode fs.FileMode, owner uint32) bool { return mode&0o022 != 0 || !isOwn(owner) }
+
 // isOwn reports whether a user is root or the agent's own.
 func isOwn(uid uint32) bool { return uid == 0 || int(uid) == os.Geteuid() }
 
