@@ -100,7 +100,7 @@ func TestReadyThoughAManifestIsWrong(t *testing.T) {
 			r.Error("ready before the folder could be read")
 		}
 		wrong := decode.Problem{File: "/m/bad.yaml", Message: "did not find expected node content"}
-		r.offers <- manifests.Snapshot{Read: true, Files: []manifests.File{{Path: wrong.File, Problems: []decode.Problem{wrong}}}}
+		r.offers <- manifests.Snapshot{Read: true, Files: []*manifests.File{{Path: wrong.File, Problems: []decode.Problem{wrong}}}}
 		r.settle()
 		if err := r.sync.read(); err != nil {
 			r.Error(err)

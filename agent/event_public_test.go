@@ -84,7 +84,7 @@ func TestThePublicLearnsWhyAPodIsRefused(t *testing.T) {
 func TestThePublicDoesNotReadManifests(t *testing.T) {
 	live(t, func(r *rig) {
 		wrong := decode.Problem{File: "/m/web.yaml", Message: "expected a string, got a number (90817263)"}
-		r.offers <- manifests.Snapshot{Files: []manifests.File{{Path: wrong.File, Problems: []decode.Problem{wrong}}}}
+		r.offers <- manifests.Snapshot{Files: []*manifests.File{{Path: wrong.File, Problems: []decode.Problem{wrong}}}}
 		r.settle()
 		r.tells(wrong.File, "Warning FailedValidation: /m/web.yaml: expected a string")
 		r.wantPublic([]string{"90817263", "FailedValidation"})

@@ -178,7 +178,7 @@ func TestEventsTellOfRefusalsAndDeadlines(t *testing.T) {
 
 func TestEventsTellOfBadManifestsOnce(t *testing.T) {
 	live(t, func(r *rig) {
-		bad := manifests.Snapshot{Complete: true, Files: []manifests.File{{Path: "/m/a.yaml",
+		bad := manifests.Snapshot{Complete: true, Files: []*manifests.File{{Path: "/m/a.yaml",
 			Problems: []decode.Problem{{File: "/m/a.yaml", Line: 3, Column: 5, Field: "spec.x", Message: "unknown field"}}}}}
 		for range 3 {
 			r.offers <- bad

@@ -64,7 +64,7 @@ func (c *fleet) set(k int, image string) {
 		return
 	}
 	c.Snapshot.Pods = append(c.Snapshot.Pods, pods...)
-	c.Files = append(c.Files, manifests.File{Path: path, Pods: []string{pods[0].Key().String()}})
+	c.Files = append(c.Files, &manifests.File{Path: path, Pods: []string{pods[0].Key().String()}})
 }
 
 // turn is the loop's work for a state of the last pod's worker that frees nothing.

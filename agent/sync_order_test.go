@@ -201,7 +201,9 @@ func TestACircleIsNamedWithItsPlaceAndEndsByATimeLimit(t *testing.T) {
 		r.wantProblem(1, "a circle: default/b starts after default/a starts after default/b", false)
 		s := *r.sync.last
 		s.Files = slices.Clone(s.Files)
-		s.Files[0].Orders = map[string]decode.Position{"default/a-n": {Line: 3, Column: 9}}
+		first := *s.Files[0]
+		s.Files[0] = &first
+		first.Orders = map[string]decode.Position{"default/a-n": {Line: 3, Column: 9}}
 		r.offers <- s
 		r.settle()
 		if p := r.store.Manifests().Files[0].Problems[0]; p.Line != 3 || p.Column != 9 || p.File != "/m/0.yaml" || p.Pod != "default/a-n" {

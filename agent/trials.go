@@ -98,12 +98,11 @@ func (t *trials) limitsOf(p *manifests.Pod) update.Limits {
 
 // isUnread reports whether a snapshot does not know what the file of a pod says of it.
 func isUnread(p *manifests.Pod, s *manifests.Snapshot) bool {
-	for k := range s.Files {
-		if f := &s.Files[k]; f.Path == p.File {
-			return f.Held
-		}
+	f := s.File(p.File)
+	if f == nil {
+		return !s.Complete
 	}
-	return !s.Complete
+	return f.Held
 }
 
 // saw takes over the health of a version that runs. It reports whether the former version is back

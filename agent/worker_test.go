@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -288,7 +289,7 @@ func (r *rig) want(docs ...string) {
 				r.Fatal(p)
 			}
 		}
-		f := manifests.File{Path: fmt.Sprintf("/m/%d.yaml", k), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(doc))), Hashes: map[string]poduid.ContentHash{}}
+		f := &manifests.File{Path: fmt.Sprintf("/m/%d.yaml", k), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(doc))), Hashes: map[string]poduid.ContentHash{}}
 		for _, p := range c.Pods {
 			s.Pods = append(s.Pods, p.Pod)
 			f.Hashes[p.Key().String()] = poduid.HashOf(p.Pod)
@@ -298,6 +299,8 @@ func (r *rig) want(docs ...string) {
 		}
 		s.Files = append(s.Files, f)
 	}
+	slices.SortFunc(s.Pods, func(a, b *manifests.Pod) int { return cmp.Compare(a.Key().String(), b.Key().String()) })
+	slices.SortFunc(s.Files, func(a, b *manifests.File) int { return cmp.Compare(a.Path, b.Path) })
 	if err := r.root.SaveObjects(s.Objects); err != nil { // as the Source does
 		r.Log("objects not saved: ", err)
 	}

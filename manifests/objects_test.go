@@ -247,7 +247,7 @@ func TestAClaimOfAnotherFileCounts(t *testing.T) {
 	claim := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"
 	says := func(p *looker, want bool) {
 		t.Helper()
-		said := slices.ContainsFunc(p.last.Files, func(f File) bool {
+		said := slices.ContainsFunc(p.last.Files, func(f *File) bool {
 			return slices.ContainsFunc(f.Problems, func(q decode.Problem) bool { return strings.Contains(q.Message, lacks) })
 		})
 		if said != want {
@@ -278,7 +278,7 @@ func TestAVolumeOfPodmansNeedsNoClaim(t *testing.T) {
 	const note = "no file gives the PersistentVolumeClaim data: as a volume of podman's it is a directory that outlives the pod all the same"
 	says := func(p *looker, want bool) {
 		t.Helper()
-		said := slices.ContainsFunc(p.last.Files, func(f File) bool {
+		said := slices.ContainsFunc(p.last.Files, func(f *File) bool {
 			return slices.ContainsFunc(f.Problems, func(q decode.Problem) bool { return q.Message == note && q.Warning && q.Note })
 		})
 		if said != want {

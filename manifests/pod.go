@@ -14,6 +14,7 @@ package manifests
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -84,8 +85,9 @@ type Snapshot struct {
 	Forgotten []string `json:"-"`
 	// Objects are the ConfigMaps and Secrets, sorted by key; for them the same holds.
 	Objects []*Object
-	// Files are all manifests of the folder, sorted by path.
-	Files []File
+	// Files are all manifests of the folder, sorted by path. One of which nothing has changed is the
+	// same as in the snapshot before; none may be changed.
+	Files []*File
 	// Problems are those of the folder itself.
 	Problems []decode.Problem
 	// Read is true once the folder was listed and each file in it read, as far as
@@ -106,17 +108,38 @@ func Same(a, b *Pod) bool {
 	return a.Digest == b.Digest && a.UID == b.UID
 }
 
+// File returns the file of a path; nil: there is none.
+func (s *Snapshot) File(path string) *File {
+	at, is := slices.BinarySearchFunc(s.Files, path, func(f *File, path string) int { return strings.Compare(f.Path, path) })
+	if !is {
+		return nil
+	}
+	return s.Files[at]
+}
+
+// Pod returns the desired pod of a name; nil: there is none.
+func (s *Snapshot) Pod(key Key) *Pod {
+	at, is := slices.BinarySearchFunc(s.Pods, key, func(p *Pod, key Key) int { return compareKeys(p.Key(), key) })
+	if !is {
+		return nil
+	}
+	return s.Pods[at]
+}
+
 // equal reports whether two snapshots say the same.
 func equal(a, b Snapshot) bool {
 	return a.Complete == b.Complete && a.Read == b.Read && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Objects, b.Objects) &&
-		a.SameFiles(&b) && slices.EqualFunc(a.Files, b.Files, func(f, g File) bool { return maps.Equal(f.Objects, g.Objects) })
+		a.SameFiles(&b) && slices.EqualFunc(a.Files, b.Files, func(f, g *File) bool { return f == g || maps.Equal(f.Objects, g.Objects) })
 }
 
 // SameFiles reports whether two snapshots say the same of their files.
 func (s *Snapshot) SameFiles(o *Snapshot) bool {
-	return slices.Equal(s.Problems, o.Problems) && slices.EqualFunc(s.Files, o.Files, func(f, g File) bool {
-		return f.Path == g.Path && f.Held == g.Held && slices.Equal(f.Pods, g.Pods) &&
-			slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders) &&
-			f.SHA256 == g.SHA256 && slices.Equal(f.Forgotten, g.Forgotten) && maps.Equal(f.Hashes, g.Hashes)
-	})
+	return slices.Equal(s.Problems, o.Problems) && slices.EqualFunc(s.Files, o.Files, (*File).same)
+}
+
+// same reports whether two files say the same, as far as their objects do not tell.
+func (f *File) same(g *File) bool {
+	return f == g || f.Path == g.Path && f.Held == g.Held && slices.Equal(f.Pods, g.Pods) &&
+		slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders) &&
+		f.SHA256 == g.SHA256 && slices.Equal(f.Forgotten, g.Forgotten) && maps.Equal(f.Hashes, g.Hashes)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,14 +19,20 @@ type claim struct {
 	*documents.Found
 }
 
-// resolution turns what the files say into one snapshot.
+// resolution turns what the files say into one snapshot. A Source has one: its room, which is as large
+// as the folder, is used again for each snapshot. Nothing that it holds outlives that but what is in
+// the snapshot.
 type resolution struct {
 	source  *Source
 	paths   []string        // of all files, sorted
+	first   []claim         // the first one of each pod: most are claimed once
 	claims  map[Key][]claim // sorted by path
 	refused map[Key]string  // the first file that names a pod and is wrong about it
 	pods    map[Key]*Pod
-	held    map[Key]bool // the last good version runs, its file was refused
+	keys    []Key             // of these, sorted; see sortKeys
+	owners  map[types.UID]Key // of their uids
+	byFile  map[string][]Key  // what each file gives of them
+	held    map[Key]bool      // the last good version runs, its file was refused
 	extra   map[string][]decode.Problem
 	lost    map[string]map[Key]bool // claims that came to nothing
 	left    map[string][]string     // by file, what stays forgotten
@@ -40,37 +45,39 @@ type resolution struct {
 	hashes map[content]poduid.ContentHash
 }
 
+func newResolution(s *Source) *resolution {
+	return &resolution{source: s, claims: map[Key][]claim{}, refused: map[Key]string{}, pods: map[Key]*Pod{}, owners: map[types.UID]Key{},
+		byFile: map[string][]Key{}, held: map[Key]bool{}, extra: map[string][]decode.Problem{}, lost: map[string]map[Key]bool{},
+		left: map[string][]string{}, objects: map[ObjectKey]*Object{}, heldFiles: map[string]bool{}, hashes: map[content]poduid.ContentHash{}}
+}
+
+// empty lets go of everything but the room.
+func (r *resolution) empty() {
+	clear(r.paths)
+	clear(r.first)
+	clear(r.keys)
+	r.paths, r.first, r.keys = r.paths[:0], r.first[:0], r.keys[:0]
+	clear(r.claims)
+	clear(r.refused)
+	clear(r.pods)
+	clear(r.owners)
+	clear(r.byFile)
+	clear(r.held)
+	clear(r.extra)
+	clear(r.lost)
+	clear(r.left)
+	clear(r.objects)
+	clear(r.heldFiles)
+	clear(r.hashes)
+	r.doubt, r.kept = "", false
+}
+
 // resolve decides which pods are desired and makes them current.
 func (s *Source) resolve() Snapshot {
 	s.joinClaims()
-	r := &resolution{
-		source: s, paths: slices.Sorted(maps.Keys(s.files)), claims: make(map[Key][]claim, len(s.files)), refused: map[Key]string{}, pods: make(map[Key]*Pod, len(s.current)),
-		held: map[Key]bool{}, extra: map[string][]decode.Problem{}, lost: map[string]map[Key]bool{}, left: map[string][]string{}, doubt: s.doubt(),
-		objects: map[ObjectKey]*Object{}, heldFiles: map[string]bool{},
-	}
-	first := make([]claim, 0, len(s.files)) // most pods are claimed once
-	for _, path := range r.paths {
-		f := s.files[path]
-		for i := range f.Pods {
-			p := &f.Pods[i]
-			if f.stale && s.isForgotten(path, p.Key().String()) {
-				r.leave(path, p.Key().String())
-				r.lose(path, p.Key())
-				continue
-			}
-			if list := r.claims[p.Key()]; list != nil {
-				r.claims[p.Key()] = append(list, claim{path, p})
-				continue
-			}
-			first = append(first, claim{path, p})
-			r.claims[p.Key()] = first[len(first)-1 : len(first) : len(first)]
-		}
-		for _, key := range f.Refused {
-			if r.refused[key] == "" {
-				r.refused[key] = path
-			}
-		}
-	}
+	r := s.resolution
+	r.doubt = s.doubt()
+	r.collectClaims()
 	for key := range s.current {
 		r.keep(key)
 	}
@@ -86,8 +93,47 @@ func (s *Source) resolve() Snapshot {
 	r.noteMoved()
 	s.accept(r.doubt, r.kept)
 	next := r.snapshot()
-	s.current, s.objects = r.pods, r.objects
+	s.current, r.pods = r.pods, s.current
+	s.objects, r.objects = r.objects, s.objects
+	r.empty()
 	return next
+}
+
+// collectClaims collects which files give and refuse which pods.
+func (r *resolution) collectClaims() {
+	for path := range r.source.files {
+		r.paths = append(r.paths, path)
+	}
+	slices.Sort(r.paths)
+	for _, path := range r.paths {
+		f := r.source.files[path]
+		for i := range f.Pods {
+			r.claim(path, f, &f.Pods[i])
+		}
+		for _, key := range f.Refused {
+			if r.refused[key] == "" {
+				r.refused[key] = path
+			}
+		}
+	}
+}
+
+// claim records that a file gives a pod.
+func (r *resolution) claim(path string, f *fileState, p *documents.Found) {
+	key := p.Key()
+	if f.stale && r.source.isForgotten(path, key.String()) {
+		r.leave(path, key.String())
+		r.lose(path, key)
+		return
+	}
+	list := r.claims[key]
+	if list != nil {
+		r.claims[key] = append(list, claim{path, p})
+		return
+	}
+	r.first = append(r.first, claim{path, p})
+	n := len(r.first)
+	r.claims[key] = r.first[n-1 : n : n]
 }
 
 // keep decides on a current pod: a claim of the file it came from wins, and only
@@ -214,14 +260,14 @@ func (r *resolution) lose(path string, key Key) {
 // separateUIDs lets only one pod have a uid, as folders are named by it: the
 // one that has it already, else the first by name.
 func (r *resolution) separateUIDs() {
-	owner := make(map[types.UID]Key, len(r.pods))
-	keys := r.keys()
-	for _, key := range keys {
+	owner := r.owners
+	r.sortKeys()
+	for _, key := range r.keys {
 		if p := r.source.current[key]; p != nil && p.UID == r.pods[key].UID {
 			owner[p.UID] = key
 		}
 	}
-	for _, key := range keys {
+	for _, key := range r.keys {
 		pod := r.pods[key]
 		first, taken := owner[pod.UID]
 		if !taken || first == key {
@@ -240,14 +286,13 @@ func (r *resolution) separateUIDs() {
 	}
 }
 
-// keys are those of the pods, in order.
-func (r *resolution) keys() []Key {
-	keys := make([]Key, 0, len(r.pods))
+// sortKeys makes keys those of the pods, in order.
+func (r *resolution) sortKeys() {
+	r.keys = r.keys[:0]
 	for key := range r.pods {
-		keys = append(keys, key)
+		r.keys = append(r.keys, key)
 	}
-	slices.SortFunc(keys, compareKeys)
-	return keys
+	slices.SortFunc(r.keys, compareKeys)
 }
 
 // UIDTaken says to another pod of the same uid that p has it.
@@ -269,17 +314,17 @@ func (r *resolution) snapshot() Snapshot {
 		next.Problems = append(next.Problems, s.inside...)
 	}
 	next.Objects = sorted(r.objects)
-	keys := r.keys()
-	byFile := make(map[string][]Key, len(s.files))
-	next.Pods, next.Files = make([]*Pod, 0, len(keys)), make([]File, 0, len(r.paths))
-	for k, key := range keys {
+	r.sortKeys()
+	next.Pods, next.Files = make([]*Pod, 0, len(r.keys)), make([]*File, 0, len(r.paths))
+	for k, key := range r.keys {
 		next.Pods = append(next.Pods, r.pods[key])
 		file := r.pods[key].File
-		if list := byFile[file]; list != nil {
-			byFile[file] = append(list, key)
-			continue
+		list := r.byFile[file]
+		if list == nil {
+			r.byFile[file] = r.keys[k : k+1 : k+1]
+		} else {
+			r.byFile[file] = append(list, key)
 		}
-		byFile[file] = keys[k : k+1 : k+1]
 	}
 	r.hashContents()
 	for _, path := range r.paths {
@@ -288,7 +333,7 @@ func (r *resolution) snapshot() Snapshot {
 		if f.uncertain() || slices.ContainsFunc(f.Refused, func(k Key) bool { return r.pods[k] == nil }) {
 			next.Complete = false
 		}
-		next.Files = append(next.Files, r.file(path, f, byFile[path]))
+		next.Files = append(next.Files, r.file(path, f, r.byFile[path]))
 	}
 	return next
 }
@@ -302,7 +347,6 @@ type content struct {
 // hashContents lets one content have one hash, though what a pod's uid is computed from has the
 // path of its file: that of the current pod, else of the first file by name.
 func (r *resolution) hashContents() {
-	r.hashes = make(map[content]poduid.ContentHash, len(r.pods))
 	for key, pod := range r.pods {
 		if poduid.IsComputed(pod.UID) {
 			r.hashes[content{key, pod.Digest}] = poduid.HashOf(pod.Pod)
@@ -329,7 +373,7 @@ func (r *resolution) hashOf(p documents.Found) poduid.ContentHash {
 // plainReport is the report of a file about which nothing but its own content says anything, and
 // what it was made of beside that content.
 type plainReport struct {
-	File
+	file   *File
 	keys   []Key // of its pods that are desired
 	mode   fs.FileMode
 	hashes []poduid.ContentHash // of its pods
@@ -348,7 +392,7 @@ func (r *resolution) isPlain(path string, f *fileState, keys []Key) bool {
 
 // isOf reports whether the report is the one of a file as it is now, which is plain.
 func (p *plainReport) isOf(r *resolution, f *fileState, keys []Key) bool {
-	if p == nil || p.SHA256 != f.hash || p.mode != f.mode || len(p.hashes) != len(f.Pods) || !slices.Equal(p.keys, keys) {
+	if p == nil || p.file.SHA256 != f.hash || p.mode != f.mode || len(p.hashes) != len(f.Pods) || !slices.Equal(p.keys, keys) {
 		return false
 	}
 	for k := range f.Pods {
@@ -360,23 +404,23 @@ func (p *plainReport) isOf(r *resolution, f *fileState, keys []Key) bool {
 }
 
 // file reports one file. The report of a plain one is made once for each content.
-func (r *resolution) file(path string, f *fileState, keys []Key) File {
+func (r *resolution) file(path string, f *fileState, keys []Key) *File {
 	if !r.isPlain(path, f, keys) {
 		f.plain = nil
 		return r.report(path, f, keys)
 	}
 	if !f.plain.isOf(r, f, keys) {
-		f.plain = &plainReport{keys: slices.Clone(keys), mode: f.mode, File: r.report(path, f, keys)}
+		f.plain = &plainReport{keys: slices.Clone(keys), mode: f.mode, file: r.report(path, f, keys)}
 		for _, p := range f.Pods {
 			f.plain.hashes = append(f.plain.hashes, r.hashOf(p))
 		}
 	}
-	return f.plain.File
+	return f.plain.file
 }
 
 // report makes the report of one file: its pods and its problems.
-func (r *resolution) report(path string, f *fileState, keys []Key) File {
-	report := File{Path: path, SHA256: f.hash, Forgotten: r.left[path], Hashes: map[string]poduid.ContentHash{}, Orders: map[string]decode.Position{}, Objects: f.namedObjects()}
+func (r *resolution) report(path string, f *fileState, keys []Key) *File {
+	report := &File{Path: path, SHA256: f.hash, Forgotten: r.left[path], Hashes: map[string]poduid.ContentHash{}, Orders: map[string]decode.Position{}, Objects: f.namedObjects()}
 	for _, p := range f.Pods {
 		key := p.Key()
 		report.Hashes[key.String()] = r.hashOf(p)

@@ -1,7 +1,10 @@
 package manifests
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -39,5 +42,38 @@ func TestAFolderIsReadInLinearTime(t *testing.T) {
 	}
 	if again > 6 {
 		t.Errorf("%.1f mallocs for each file that is as it was", again)
+	}
+}
+
+// The room of a resolution is used again, and what came of it is not in it.
+func TestASnapshotStaysAsItWas(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "a", "b", "c", "d")
+	p := at(t, dir, nil)
+	before := *p.last
+	said := describeSnapshot(before)
+	must(t, errors.Join(os.Remove(filepath.Join(dir, "a.yaml")), os.WriteFile(filepath.Join(dir, "c.yaml"), []byte("no"), 0o600)))
+	p.expect("a@c.yaml=busybox b@b.yaml=busybox c@c.yaml=busybox d@d.yaml=busybox held:c.yaml bad:c.yaml ?") // where a may be, too
+	if now := describeSnapshot(before); now != said {
+		t.Errorf("the snapshot was %q, and became %q", said, now)
+	}
+}
+
+// What is decided of pods that are as they were costs the lists in the snapshot, and no more.
+func TestAResolutionCostsLittleForEachPod(t *testing.T) {
+	dir := t.TempDir()
+	var pods []string
+	for k := range 500 {
+		pods = append(pods, fmt.Sprintf("p%04d", k))
+	}
+	fill(t, dir, pods...)
+	p := at(t, dir, nil)
+	spent := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			p.resolve()
+		}
+	})
+	if of := spent.AllocedBytesPerOp() / 500; of > 30 || spent.AllocsPerOp() > 50 {
+		t.Errorf("%d bytes for each pod, %d allocations in all", of, spent.AllocsPerOp())
 	}
 }

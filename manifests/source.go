@@ -63,6 +63,8 @@ type Source struct {
 	absent  map[Key]*absence      // desired pods that their files do not give any more
 	objects map[ObjectKey]*Object // the ConfigMaps and Secrets, as last resolved
 
+	resolution *resolution // that of the present step; empty between them
+
 	objectsGone   map[ObjectKey]*absence // those that their files do not give any more
 	savedObjects  []*Object              // as saved last
 	saveObjectsAt time.Time              // when a save that failed is tried again; zero: none did
@@ -123,6 +125,7 @@ func NewSource(c SourceConfig) *Source {
 		full:         true,
 		forgets:      make(chan forgetting),
 	}
+	s.resolution = newResolution(s)
 	s.know(c.Known, c.Record)
 	s.knowURL()
 	s.knowObjects()

@@ -34,10 +34,8 @@ type Versions struct {
 	Trials   []Trial
 
 	once    sync.Once
-	files   map[string]*manifests.File       // by path
-	given   map[manifests.Key]*manifests.Pod // the accepted ones
-	refused map[string]Refusal               // of these, by namespace/name
-	trials  map[string]Trial                 // the same way
+	refused map[string]Refusal // by namespace/name
+	trials  map[string]Trial   // the same way
 	objects map[manifests.ObjectKey]*manifests.Object
 	users   map[manifests.ObjectKey][]string // the pods that refer to them, also to those that are not there; nil: to be made
 	kept    map[string][]manifests.ObjectKey // by file
@@ -52,14 +50,6 @@ func (v *Versions) index() {
 	for _, t := range v.Trials {
 		v.trials[t.Pod.Key().String()] = t
 	}
-	v.files = make(map[string]*manifests.File, len(v.Snapshot.Files))
-	for k := range v.Snapshot.Files {
-		v.files[v.Snapshot.Files[k].Path] = &v.Snapshot.Files[k]
-	}
-	v.given = make(map[manifests.Key]*manifests.Pod, len(v.Snapshot.Pods))
-	for _, p := range v.Snapshot.Pods {
-		v.given[p.Key()] = p
-	}
 	v.indexObjects()
 }
 
@@ -67,7 +57,7 @@ func (v *Versions) index() {
 // at a time.
 func (v *Versions) Judge(f *status.File) {
 	v.once.Do(v.index)
-	file := v.files[f.Path]
+	file := v.Snapshot.File(f.Path)
 	f.State, f.Versions = v.of(file)
 	f.Objects = v.objectsOf(file)
 	for _, o := range f.Objects {
@@ -107,7 +97,7 @@ func (v *Versions) version(f *manifests.File, pod string, e fileErrors) status.V
 	hash, isGiven := f.Hashes[pod]
 	known := known{isGiven: isGiven, isForgotten: slices.Contains(f.Forgotten, pod), own: e.pods[pod]}
 	namespace, name, _ := strings.Cut(pod, "/")
-	if now := v.given[manifests.Key{Namespace: namespace, Name: name}]; now != nil {
+	if now := v.Snapshot.Pod(manifests.Key{Namespace: namespace, Name: name}); now != nil {
 		known.by, known.isAsGiven = now.File, poduid.HashOf(now) == hash
 	}
 	r := v.result(f, known, e)

@@ -86,7 +86,7 @@ func TestEachPodOfAFileSaysWhatBecameOfIt(t *testing.T) {
 	}
 	for _, r := range rows {
 		r.file.Path, r.file.SHA256 = "/m/a", "x"
-		v := Versions{Snapshot: &manifests.Snapshot{Files: []manifests.File{r.file, {Path: "/m/b"}}}}
+		v := Versions{Snapshot: &manifests.Snapshot{Files: []*manifests.File{&r.file, {Path: "/m/b"}}}}
 		if r.given != nil {
 			v.Snapshot.Pods = []*manifests.Pod{r.given}
 		}
@@ -100,7 +100,7 @@ func TestEachPodOfAFileSaysWhatBecameOfIt(t *testing.T) {
 		}
 	}
 	unread := manifests.File{Path: "/m/a", Pods: []string{"d/a"}}
-	v := Versions{given: map[manifests.Key]*manifests.Pod{{Namespace: "d", Name: "a"}: given("/m/a", "a", "1")}}
+	v := Versions{Snapshot: &manifests.Snapshot{Pods: []*manifests.Pod{given("/m/a", "a", "1")}}}
 	if got, want := said(v.of(&unread)), "unread\nd/a unread hash= run= wait= by= 0:0"; got != want {
 		t.Errorf("a file that was not read is\n%s\nwant\n%s", got, want)
 	}
@@ -138,7 +138,7 @@ func TestEachObjectOfAFileSaysWhatBecameOfIt(t *testing.T) {
 			"waiting: x waiting 0:0 by= [d/web] /m/gone gave it before: it waits until it is certain that this file is gone"},
 	}
 	for _, r := range rows {
-		s := &manifests.Snapshot{Pods: []*manifests.Pod{user}, Files: []manifests.File{{Path: "/m/a", SHA256: "x", Problems: r.problems, Objects: map[manifests.ObjectKey]bool{x: r.good}}, {Path: "/m/b"}}}
+		s := &manifests.Snapshot{Pods: []*manifests.Pod{user}, Files: []*manifests.File{{Path: "/m/a", SHA256: "x", Problems: r.problems, Objects: map[manifests.ObjectKey]bool{x: r.good}}, {Path: "/m/b"}}}
 		if r.what == "forgotten" {
 			s.Files[0].Forgotten = []string{x.String()}
 		}
@@ -160,7 +160,7 @@ func TestEachObjectOfAFileSaysWhatBecameOfIt(t *testing.T) {
 // What a wrong ConfigMap is refused for says nothing of a pod beside it.
 func TestAWrongObjectIsNoReasonOfAPod(t *testing.T) {
 	f := manifests.File{Path: "/m/a", SHA256: "x", Pods: []string{"d/a"}, Problems: []status.Problem{{Object: "ConfigMap d/x", Message: "wrong"}, {Pod: "d/a", Message: "no"}}}
-	v := Versions{given: map[manifests.Key]*manifests.Pod{{Namespace: "d", Name: "a"}: {File: "/m/a", Pod: &v1.Pod{}}}, refused: map[string]Refusal{}}
+	v := Versions{Snapshot: &manifests.Snapshot{Pods: []*manifests.Pod{{File: "/m/a", Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "a"}}}}}, refused: map[string]Refusal{}}
 	if got, want := said(v.of(&f)), "accepted\nd/a rejected hash= run= wait= by= 0:0 no"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
@@ -172,7 +172,7 @@ func TestFilesThatAreGoneTellWhatIsLeftOfThem(t *testing.T) {
 	}
 	secret := manifests.NewObject(nil, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "s"}}, "/m/gone")
 	there := manifests.NewObject(nil, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "t"}}, "/m/a")
-	s := &manifests.Snapshot{Pods: []*manifests.Pod{pod("/m/a", "a"), pod("/m/gone", "b")}, Files: []manifests.File{{Path: "/m/a"}}, Objects: []*manifests.Object{secret, there}}
+	s := &manifests.Snapshot{Pods: []*manifests.Pod{pod("/m/a", "a"), pod("/m/gone", "b")}, Files: []*manifests.File{{Path: "/m/a"}}, Objects: []*manifests.Object{secret, there}}
 	got := Leaving(s, map[string][]string{"/m/gone": {"d/c", "d/a"}, "/m/a": {"d/old"}, "": {"d/stray"}})
 	want := []status.File{{Path: "/m/gone", Pods: []string{"d/a", "d/b", "d/c"}, Objects: []status.Object{{Kind: "Secret", Name: "d/s"}}}}
 	if !reflect.DeepEqual(got, want) {
@@ -184,7 +184,7 @@ func TestFilesThatAreGoneTellWhatIsLeftOfThem(t *testing.T) {
 func TestATrialIsToldOfTheFileThatGivesItsPod(t *testing.T) {
 	pod := &manifests.Pod{File: "/m/a", Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "a", UID: "1"}}}
 	hashes := map[string]poduid.ContentHash{"d/a": "1"}
-	files := []manifests.File{{Path: "/m/a", SHA256: "x", Hashes: hashes}, {Path: "/m/b", SHA256: "x", Hashes: hashes}}
+	files := []*manifests.File{{Path: "/m/a", SHA256: "x", Hashes: hashes}, {Path: "/m/b", SHA256: "x", Hashes: hashes}}
 	v := Versions{Snapshot: &manifests.Snapshot{Files: files, Pods: []*manifests.Pod{pod}}, Trials: []Trial{{Pod: pod, State: status.TrialOn}}}
 	for path, want := range map[string]status.Trial{"/m/a": status.TrialOn, "/m/b": ""} {
 		f := status.File{Path: path}

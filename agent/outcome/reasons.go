@@ -94,7 +94,7 @@ func (v *Versions) result(f *manifests.File, k known, e fileErrors) result {
 // elsewhere is what became of what another file gave. One that is gone has it until that is
 // certain.
 func (v *Versions) elsewhere(k known) result {
-	if v.files[k.by] == nil {
+	if v.Snapshot.File(k.by) == nil {
 		return result{state: status.Waiting, reason: fmt.Sprintf(waitsForOther, k.by)}
 	}
 	r := result{}
