@@ -197,7 +197,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	if a.cgroups, err = node.NewPodCgroups(machine, a.metrics, checkpoints); err != nil {
 		return err
 	}
-	a.watch.PodLogs, a.watch.Vanished = a.cfg.PodLogs, a.cgroups.NewlyVanished
+	a.watch.Lister.PodLogs, a.watch.Vanished = a.cfg.PodLogs, a.cgroups.NewlyVanished
 	a.watch.Events, a.watch.Node = a.events, a.cfg.NodeName
 	a.rotator = logs.New(settings.Logs(a.cfg), pleg.LogRuntime{Cri: a.cri, Watch: a.watch}, a.log)
 	a.rotator.Fault = a.metrics.Panic

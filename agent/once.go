@@ -103,14 +103,14 @@ func (a *Agent) Gone() <-chan struct{} { return a.sync.empty }
 // Kill kills the containers that run now, without grace. Retire removes the rest of
 // their pods.
 func (a *Agent) Kill(ctx context.Context) error {
-	all, err := a.watch.Lister.List(ctx)
+	all, err := a.watch.Lister.Pods(ctx)
 	if err != nil {
 		return err
 	}
 	var calls sync.WaitGroup
 	var mu sync.Mutex
 	var errs []error
-	for _, p := range all.Pods {
+	for _, p := range all {
 		for _, c := range p.Containers {
 			if c.State != rt.ContainerState_CONTAINER_RUNNING {
 				continue

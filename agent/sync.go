@@ -387,6 +387,9 @@ func (l *syncLoop) markStrays() {
 // observed: two relists may be equal while the worker observed something between
 // them. The first relist after the runtime was away wakes all.
 func (l *syncLoop) handleRelist(seen pleg.Relist) {
+	if seen.Pods == nil {
+		seen.Pods = l.seen.Pods
+	}
 	for key, r := range l.pods.working() {
 		if seen.Fresh || r.worker.Observer.Seen.Load() != seen.Pods[key] {
 			r.worker.Wake()

@@ -213,7 +213,7 @@ func (r *rig) start() {
 		}
 	}
 	r.watch = pleg.NewWatch(client, root.Instance, r.store, log)
-	r.watch.PodLogs, r.watch.Vanished = cfg.PodLogs, r.cgroups.NewlyVanished
+	r.watch.Lister.PodLogs, r.watch.Vanished = cfg.PodLogs, r.cgroups.NewlyVanished
 	r.events = events.Open(events.Config{Node: "n", Log: log})
 	r.watch.Events, r.watch.Node = r.events, "n"
 	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.sync.names()) }})

@@ -63,8 +63,11 @@ func (c *Client) UpdateContainer(ctx context.Context, id string, r *rt.LinuxCont
 
 // Containers lists the containers, in any state, that carry all of labels.
 func (c *Client) Containers(ctx context.Context, labels map[string]string) ([]*rt.Container, error) {
-	all, _, err := c.ListContainers(ctx, labels, &List[rt.Container]{}, false)
-	return all, err
+	all, err := c.ListContainers(ctx, labels, &List[rt.Container]{})
+	if err != nil {
+		return nil, err
+	}
+	return all.Added, nil
 }
 
 // ContainerStatus returns what the runtime knows of a container: its times, exit

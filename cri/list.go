@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"maps"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
@@ -16,46 +17,103 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// List remembers the last answer of a list call that is made again and again: what is
-// listed as it was is not decoded again. The zero value remembers nothing yet. It is
-// for one goroutine at a time; what it returned is shared and must not be changed.
+// List remembers the last answer of a list call that is made again and again: of the next one it
+// tells what differs, and nothing else is decoded. The zero value remembers nothing yet. It is for
+// one goroutine at a time.
 type List[T any] struct {
-	seed  maphash.Seed
-	known map[uint64]*T // elements of the last answer, by the hash of their bytes
-	sum   uint64        // of all hashes: runtimes list in any order
-	count int
-	full  bool // there was an answer
+	seed   maphash.Seed
+	known  map[uint64]element[T] // elements of the last answer, by the hash of their bytes
+	sum    uint64                // of all hashes: runtimes list in any order
+	count  int
+	full   bool     // there was an answer
+	round  uint64   // counts the answers of which any was decoded
+	hashes []uint64 // room for those of an answer
+	direct []*T     // the last answer of a connection without a wire
 }
 
-// ListContainers lists as Containers does and reports whether anything differs from the
-// last answer that l saw. If nothing does and look is true, it returns no containers.
-func (c *Client) ListContainers(ctx context.Context, labels map[string]string, l *List[rt.Container], look bool) (all []*rt.Container, changed bool, err error) {
-	d := &listDecoder[rt.Container, *rt.Container]{CodecV2: encoding.GetCodecV2("proto"), list: l, look: look}
+// element is one element of an answer, and the last round that had it.
+type element[T any] struct {
+	one   *T
+	round uint64
+}
+
+// mark records that the present round has an element, and reports whether the list knows it.
+func (l *List[T]) mark(hash uint64) (isKnown bool) {
+	e, isKnown := l.known[hash]
+	if isKnown {
+		l.known[hash] = element[T]{e.one, l.round}
+	}
+	return isKnown
+}
+
+// Changes is what differs in an answer of a list call from the answer before. An element that is as
+// it was is the same one still, shared by all who got it: it must not be changed.
+type Changes[T any] struct {
+	Added, Gone []*T // of an element that has changed, as it is and as it was
+	Any         bool // anything differs
+
+	list  *List[T]
+	added map[uint64]*T // Added, by hash
+	sum   uint64
+	count int
+	read  bool // there was an answer to decode: a connection without a wire has no codec
+}
+
+// Keep lets the list remember the answer. Without it, the next answer is compared with the one that
+// was kept last.
+func (c *Changes[T]) Keep() {
+	l := c.list
+	if !c.read {
+		l.direct = c.Added
+		return
+	}
+	l.full, l.sum, l.count = true, c.sum, c.count
+	if len(c.Gone) > 0 {
+		maps.DeleteFunc(l.known, func(_ uint64, e element[T]) bool { return e.round != l.round })
+	}
+	if l.known == nil {
+		l.known = make(map[uint64]element[T], len(c.added))
+	}
+	for hash, one := range c.added {
+		l.known[hash] = element[T]{one, l.round}
+	}
+}
+
+// ListContainers lists as Containers does, and tells what differs from the last answer that l keeps.
+func (c *Client) ListContainers(ctx context.Context, labels map[string]string, l *List[rt.Container]) (*Changes[rt.Container], error) {
+	d := &listDecoder[rt.Container, *rt.Container]{CodecV2: encoding.GetCodecV2("proto"), changes: &Changes[rt.Container]{list: l}}
 	do := func(ctx context.Context, in *rt.ListContainersRequest, _ ...grpc.CallOption) (*rt.ListContainersResponse, error) {
 		return c.runtime.ListContainers(ctx, in, grpc.ForceCodecV2(d))
 	}
 	r, err := call(ctx, "ListContainers", "", c.Timeouts.Query, do,
 		&rt.ListContainersRequest{Filter: &rt.ContainerFilter{LabelSelector: labels}})
-	all = d.answer(r.GetContainers())
-	if err == nil {
-		err = named(all, "ListContainers", "container", hasName)
+	if err != nil {
+		return nil, err
 	}
-	return all, d.changed(), d.keep(err)
+	d.changes.takeDirect(r.GetContainers())
+	return d.changes, named(d.changes.Added, "ListContainers", "container", hasName)
 }
 
 // ListSandboxes is the same for sandboxes.
-func (c *Client) ListSandboxes(ctx context.Context, labels map[string]string, l *List[rt.PodSandbox], look bool) (all []*rt.PodSandbox, changed bool, err error) {
-	d := &listDecoder[rt.PodSandbox, *rt.PodSandbox]{CodecV2: encoding.GetCodecV2("proto"), list: l, look: look}
+func (c *Client) ListSandboxes(ctx context.Context, labels map[string]string, l *List[rt.PodSandbox]) (*Changes[rt.PodSandbox], error) {
+	d := &listDecoder[rt.PodSandbox, *rt.PodSandbox]{CodecV2: encoding.GetCodecV2("proto"), changes: &Changes[rt.PodSandbox]{list: l}}
 	do := func(ctx context.Context, in *rt.ListPodSandboxRequest, _ ...grpc.CallOption) (*rt.ListPodSandboxResponse, error) {
 		return c.runtime.ListPodSandbox(ctx, in, grpc.ForceCodecV2(d))
 	}
 	r, err := call(ctx, "ListPodSandbox", "", c.Timeouts.Query, do,
 		&rt.ListPodSandboxRequest{Filter: &rt.PodSandboxFilter{LabelSelector: labels}})
-	all = d.answer(r.GetItems())
-	if err == nil {
-		err = named(all, "ListPodSandbox", "sandbox", sandboxHasName)
+	if err != nil {
+		return nil, err
 	}
-	return all, d.changed(), d.keep(err)
+	d.changes.takeDirect(r.GetItems())
+	return d.changes, named(d.changes.Added, "ListPodSandbox", "sandbox", sandboxHasName)
+}
+
+// takeDirect takes what a connection without a wire gave: all of it counts as new.
+func (c *Changes[T]) takeDirect(all []*T) {
+	if !c.read {
+		c.Added, c.Gone, c.Any = all, c.list.direct, true
+	}
 }
 
 // listDecoder decodes one answer, straight from the buffers that it was received into:
@@ -65,65 +123,49 @@ type listDecoder[T any, P interface {
 	proto.Message
 }] struct {
 	encoding.CodecV2
-	list *List[T]
-	look bool // nothing is decoded if nothing has changed
-
-	read  bool // there was an answer to decode: a connection without a wire has no codec
-	all   []*T
-	known map[uint64]*T
-	sum   uint64
-	count int
+	changes *Changes[T]
 }
 
 // Unmarshal decodes an answer whose first field is the list.
 func (d *listDecoder[T, P]) Unmarshal(data mem.BufferSlice, _ any) error {
-	if !d.list.full {
-		d.list.seed = maphash.MakeSeed()
+	c, l := d.changes, d.changes.list
+	if !l.full {
+		l.seed = maphash.MakeSeed()
 	}
-	var hashes []uint64
+	l.hashes = l.hashes[:0]
 	err := eachElement(data, func(one []byte) error {
-		hash, err := hashOf(d.list.seed, one)
-		hashes, d.sum = append(hashes, hash), d.sum+hash
+		hash, err := hashOf(l.seed, one)
+		l.hashes, c.sum = append(l.hashes, hash), c.sum+hash
 		return err
 	})
-	d.read, d.count = true, len(hashes)
-	if err != nil || d.look && !d.changed() {
+	c.read, c.count = true, len(l.hashes)
+	c.Any = !l.full || c.sum != l.sum || c.count != l.count
+	if err != nil || !c.Any {
 		return err
 	}
-	d.all, d.known = make([]*T, 0, len(hashes)), make(map[uint64]*T, len(hashes))
-	return eachElement(data, func(bytes []byte) error {
-		hash := hashes[len(d.all)]
-		one := d.list.known[hash]
-		if one == nil {
-			one = new(T)
-			if err := proto.Unmarshal(bytes, P(one)); err != nil {
-				return err
-			}
+	return d.decode(data)
+}
+
+// decode decodes the elements that the answer before did not have, and finds those that this one
+// does not.
+func (d *listDecoder[T, P]) decode(data mem.BufferSlice) error {
+	c, l := d.changes, d.changes.list
+	l.round++
+	c.added = map[uint64]*T{}
+	at := 0
+	err := eachElement(data, func(bytes []byte) error {
+		hash := l.hashes[at]
+		at++
+		if l.mark(hash) || c.added[hash] != nil {
+			return nil
 		}
-		d.all, d.known[hash] = append(d.all, one), one
-		return nil
+		one := new(T)
+		c.Added, c.added[hash] = append(c.Added, one), one
+		return proto.Unmarshal(bytes, P(one))
 	})
-}
-
-// answer returns what was decoded, or what a connection without a wire gave.
-func (d *listDecoder[T, P]) answer(direct []*T) []*T {
-	if d.read {
-		return d.all
-	}
-	return direct
-}
-
-// changed reports whether the answer differs from the last one, as far as is known.
-func (d *listDecoder[T, P]) changed() bool {
-	return !d.read || !d.list.full || d.sum != d.list.sum || d.count != d.list.count
-}
-
-// keep lets the list remember the answer, unless there is an error, which it returns.
-func (d *listDecoder[T, P]) keep(err error) error {
-	if err == nil && d.read {
-		d.list.full, d.list.sum, d.list.count = true, d.sum, d.count
-		if d.known != nil {
-			d.list.known = d.known
+	for _, e := range l.known {
+		if e.round != l.round {
+			c.Gone = append(c.Gone, e.one)
 		}
 	}
 	return err

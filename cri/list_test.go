@@ -1,12 +1,12 @@
 package cri
 
 import (
-	"errors"
 	"fmt"
-	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -38,18 +38,18 @@ func wire(t testing.TB, r *rt.ListContainersResponse) []byte {
 }
 
 // receive decodes an answer in pieces of a size.
-func receive(t testing.TB, l *List[rt.Container], data []byte, size int, look bool) *listDecoder[rt.Container, *rt.Container] {
-	d := &listDecoder[rt.Container, *rt.Container]{list: l, look: look}
+func receive(t testing.TB, l *List[rt.Container], data []byte, size int) *Changes[rt.Container] {
+	d := &listDecoder[rt.Container, *rt.Container]{changes: &Changes[rt.Container]{list: l}}
 	if err := d.Unmarshal(pieces(data, size), nil); err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return d.changes
 }
 
 func TestAListIsWhatProtobufReads(t *testing.T) {
 	want := nodeOf(5)
 	for _, size := range []int{1, 100, 16 << 10} {
-		got := receive(t, &List[rt.Container]{}, wire(t, want), size, true).all
+		got := receive(t, &List[rt.Container]{}, wire(t, want), size).Added
 		if !slices.EqualFunc(got, want.Containers, func(a, b *rt.Container) bool { return proto.Equal(a, b) }) {
 			t.Errorf("in pieces of %d: %v", size, got)
 		}
@@ -60,28 +60,36 @@ func TestAListInAnotherOrderHasNotChanged(t *testing.T) {
 	var l List[rt.Container]
 	r := nodeOf(5)
 	r.Containers[0].State = rt.ContainerState_CONTAINER_EXITED
-	if d := receive(t, &l, wire(t, r), 100, true); !d.changed() || len(d.all) != 5 || d.keep(nil) != nil {
-		t.Fatalf("the first answer: %+v", d)
+	first := receive(t, &l, wire(t, r), 100)
+	if !first.Any || len(first.Added) != 5 {
+		t.Fatalf("the first answer: %+v", first)
 	}
+	first.Keep()
 	slices.Reverse(r.Containers)
-	if d := receive(t, &l, wire(t, r), 1000, true); d.changed() || d.all != nil {
-		t.Errorf("the same in another order: %d are decoded", len(d.all))
+	if c := receive(t, &l, wire(t, r), 1000); c.Any || len(c.Added)+len(c.Gone) > 0 {
+		t.Errorf("the same in another order: %+v", c)
 	}
-	for name, change := range map[string]func(){
-		"a state": func() { r.Containers[2].State = rt.ContainerState_CONTAINER_EXITED },
-		"two swap states": func() {
+	for _, row := range []struct {
+		name        string
+		change      func()
+		added, gone int
+	}{
+		{"a state", func() { r.Containers[2].State = rt.ContainerState_CONTAINER_EXITED }, 1, 1},
+		{"two swap states", func() {
 			r.Containers[1].State = rt.ContainerState_CONTAINER_EXITED
 			r.Containers[0].State = rt.ContainerState_CONTAINER_RUNNING
-		},
-		"one that is gone":   func() { r.Containers = r.Containers[1:] },
-		"none":               func() { r.Containers = nil },
-		"one that was twice": func() { r.Containers = append(r.Containers, r.Containers[0]) },
+		}, 2, 2},
+		{"one that is gone", func() { r.Containers = r.Containers[1:] }, 0, 1},
+		{"one that is new", func() { r.Containers = append(r.Containers, nodeOf(6).Containers[5]) }, 1, 0},
+		{"none", func() { r.Containers = nil }, 0, 5},
+		{"one that was twice", func() { r.Containers = append(r.Containers, r.Containers[0]) }, 0, 0},
+		{"a new one that is twice", func() { r.Containers = append(r.Containers, nodeOf(6).Containers[5], nodeOf(6).Containers[5]) }, 1, 0},
 	} {
 		r = nodeOf(5)
 		r.Containers[0].State = rt.ContainerState_CONTAINER_EXITED
-		change()
-		if d := receive(t, &l, wire(t, r), 1000, true); !d.changed() || len(d.all) != len(r.Containers) {
-			t.Errorf("%s: changed %v, %d are decoded", name, d.changed(), len(d.all))
+		row.change()
+		if c := receive(t, &l, wire(t, r), 1000); !c.Any || len(c.Added) != row.added || len(c.Gone) != row.gone {
+			t.Errorf("%s: changed %v, %d added, %d gone", row.name, c.Any, len(c.Added), len(c.Gone))
 		}
 	}
 }
@@ -89,28 +97,63 @@ func TestAListInAnotherOrderHasNotChanged(t *testing.T) {
 func TestWhatIsListedAsBeforeIsNotDecodedAgain(t *testing.T) {
 	var l List[rt.Container]
 	r := nodeOf(5)
-	first := receive(t, &l, wire(t, r), 1000, false)
-	_ = first.keep(nil)
+	first := receive(t, &l, wire(t, r), 1000)
+	first.Keep()
 	r.Containers[2].State = rt.ContainerState_CONTAINER_EXITED
-	next := receive(t, &l, wire(t, r), 1000, false)
-	for k, c := range next.all {
-		if same := c == first.all[k]; same == (k == 2) || !proto.Equal(c, r.Containers[k]) {
-			t.Errorf("container %d: the same %v, %v", k, same, c)
-		}
+	next := receive(t, &l, wire(t, r), 1000)
+	if len(next.Added) != 1 || !proto.Equal(next.Added[0], r.Containers[2]) || len(next.Gone) != 1 || next.Gone[0] != first.Added[2] {
+		t.Errorf("of one that has changed: %v in place of %v", next.Added, next.Gone)
 	}
-	_ = next.keep(nil)
-	if got := slices.Collect(maps.Values(l.known)); len(got) != 5 || slices.Contains(got, first.all[2]) {
-		t.Error("what is not listed any more is kept")
+	next.Keep()
+	if len(l.known) != 5 {
+		t.Errorf("%d are known", len(l.known))
+	}
+	r.Containers = r.Containers[1:]
+	last := receive(t, &l, wire(t, r), 1000)
+	if len(last.Gone) != 1 || last.Gone[0] != first.Added[0] || len(last.Added) > 0 {
+		t.Errorf("once another is gone: %v added, %v gone", last.Added, last.Gone)
 	}
 }
 
-func TestAnAnswerThatIsRefusedIsNotRemembered(t *testing.T) {
+// Whatever answers come, and whichever of them are kept: the changes make each of the one before.
+func TestChangesMakeTheNextAnswerOfTheOneBefore(t *testing.T) {
 	var l List[rt.Container]
-	refused := errors.New("it lacks a name")
-	if err := receive(t, &l, wire(t, nodeOf(2)), 1000, true).keep(refused); err != refused {
-		t.Fatal(err)
+	random, there := rand.New(rand.NewPCG(1, 2)), map[*rt.Container]bool{}
+	for range 500 {
+		r := nodeOf(8)
+		for _, c := range r.Containers {
+			c.State = rt.ContainerState(random.IntN(3))
+		}
+		r.Containers = r.Containers[:random.IntN(9)]
+		c := receive(t, &l, wire(t, r), 1000)
+		if random.IntN(3) == 0 {
+			continue // the other call had an error
+		}
+		c.Keep()
+		for _, one := range c.Gone {
+			if !there[one] {
+				t.Fatal("gone is what was not there")
+			}
+			delete(there, one)
+		}
+		for _, one := range c.Added {
+			there[one] = true
+		}
+		if len(there) != len(r.Containers) || len(l.known) != len(there) {
+			t.Fatalf("%d containers, %d remembered, of %d", len(there), len(l.known), len(r.Containers))
+		}
+		for one := range there {
+			if !slices.ContainsFunc(r.Containers, func(c *rt.Container) bool { return proto.Equal(c, one) }) {
+				t.Fatalf("%v is not in the answer", one)
+			}
+		}
 	}
-	if d := receive(t, &l, wire(t, nodeOf(2)), 1000, true); !d.changed() {
+}
+
+func TestAnAnswerThatIsNotKeptIsNotRemembered(t *testing.T) {
+	var l List[rt.Container]
+	_ = receive(t, &l, wire(t, nodeOf(2)), 1000)
+	if c := receive(t, &l, wire(t, nodeOf(2)), 1000); !c.Any || len(c.Added) != 2 {
 		t.Error("the next one counts as the same")
 	}
 }
@@ -121,43 +164,51 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := 1; n < len(data); n++ {
-		d := &listDecoder[rt.Container, *rt.Container]{list: &List[rt.Container]{}}
+		d := &listDecoder[rt.Container, *rt.Container]{changes: &Changes[rt.Container]{list: &List[rt.Container]{}}}
 		if err := d.Unmarshal(pieces(data[:n], 50), nil); err == nil {
 			t.Fatalf("%d of %d bytes are taken for an answer", n, len(data))
 		}
 	}
 }
 
-// An answer that has not changed costs no more memory for many containers than for few.
-func TestALookAtTheSameAllocatesLittle(t *testing.T) {
-	var l List[rt.Container]
-	data := pieces(wire(t, nodeOf(500)), 16<<10)
-	look := func() {
-		d := &listDecoder[rt.Container, *rt.Container]{list: &l, look: true}
-		if err := errors.Join(d.Unmarshal(data, nil), d.keep(nil)); err != nil {
-			t.Fatal(err)
+// An answer costs no more memory for many containers than for few, also if one has changed.
+func TestAnAnswerAllocatesWhatHasChanged(t *testing.T) {
+	for what, state := range map[string]rt.ContainerState{"the same": rt.ContainerState_CONTAINER_RUNNING, "one other": rt.ContainerState_CONTAINER_EXITED} {
+		var l List[rt.Container]
+		r, at := nodeOf(500), 0
+		var answers []mem.BufferSlice
+		for range 2 {
+			answers = append(answers, pieces(wire(t, r), 16<<10))
+			r.Containers[250].State = state
 		}
-	}
-	look()
-	if n := testing.AllocsPerRun(20, look); n > 40 {
-		t.Errorf("%.0f allocations for 500 containers", n)
+		look := func() {
+			d := &listDecoder[rt.Container, *rt.Container]{changes: &Changes[rt.Container]{list: &l}}
+			if err := d.Unmarshal(answers[at%2], nil); err != nil {
+				t.Fatal(err)
+			}
+			d.changes.Keep()
+			at++
+		}
+		look()
+		if n := testing.AllocsPerRun(20, look); n > 150 {
+			t.Errorf("%s: %.0f allocations for 500 containers", what, n)
+		}
 	}
 }
 
 func BenchmarkListOf100(b *testing.B) {
 	data := pieces(wire(b, nodeOf(100)), 16<<10)
-	for name, look := range map[string]bool{"the same": true, "decoded by parts": false} {
-		b.Run(name, func(b *testing.B) {
-			var l List[rt.Container]
-			for b.Loop() {
-				d := &listDecoder[rt.Container, *rt.Container]{list: &l, look: look}
-				if err := errors.Join(d.Unmarshal(data, nil), d.keep(nil)); err != nil {
-					b.Fatal(err)
-				}
+	b.Run("the same", func(b *testing.B) {
+		var l List[rt.Container]
+		for b.Loop() {
+			d := &listDecoder[rt.Container, *rt.Container]{changes: &Changes[rt.Container]{list: &l}}
+			if err := d.Unmarshal(data, nil); err != nil {
+				b.Fatal(err)
 			}
-			b.ReportAllocs()
-		})
-	}
+			d.changes.Keep()
+		}
+		b.ReportAllocs()
+	})
 	b.Run("the usual codec", func(b *testing.B) {
 		for b.Loop() {
 			if err := proto.Unmarshal(data.Materialize(), &rt.ListContainersResponse{}); err != nil {

@@ -69,8 +69,11 @@ func (c *Client) RemoveSandbox(ctx context.Context, id string) error {
 
 // Sandboxes lists the sandboxes, in any state, that carry all of labels.
 func (c *Client) Sandboxes(ctx context.Context, labels map[string]string) ([]*rt.PodSandbox, error) {
-	all, _, err := c.ListSandboxes(ctx, labels, &List[rt.PodSandbox]{}, false)
-	return all, err
+	all, err := c.ListSandboxes(ctx, labels, &List[rt.PodSandbox]{})
+	if err != nil {
+		return nil, err
+	}
+	return all.Added, nil
 }
 
 // SandboxStatus returns what the runtime knows of a sandbox, its addresses

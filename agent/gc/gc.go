@@ -61,8 +61,8 @@ func (g *Garbage) Run(ctx context.Context) {
 		if !g.Up() {
 			continue
 		}
-		if all, err := g.Lister.List(ctx); err == nil { // else the next tick tries again
-			g.Collect(ctx, all.Pods, false)
+		if all, err := g.Lister.Pods(ctx); err == nil { // else the next tick tries again
+			g.Collect(ctx, all, false)
 		}
 	}
 }

@@ -52,13 +52,13 @@ func Images(ctx context.Context, node string, images *image.Collector) (*status.
 func Running(ctx context.Context, l *pleg.Lister) ([]v1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, collectorTimeout)
 	defer cancel()
-	all, err := l.List(ctx)
+	all, err := l.Pods(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var pods []v1.Pod
-	for _, key := range slices.SortedFunc(maps.Keys(all.Pods), func(a, b manifests.Key) int { return strings.Compare(a.String(), b.String()) }) {
-		pods = append(pods, runningOf(key, all.Pods[key])...)
+	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b manifests.Key) int { return strings.Compare(a.String(), b.String()) }) {
+		pods = append(pods, runningOf(key, all[key])...)
 	}
 	return pods, nil
 }

@@ -13,9 +13,8 @@ import (
 // State derives the gauges from the present state.
 func State(store *status.Store, w *pleg.Watch, desired map[string]bool) metrics.State {
 	s := metrics.State{RuntimeUp: w.Up(), EventStream: w.Streams.Load(), WorkingPods: map[metrics.Working]int{}, Volumes: map[metrics.Volumes]int{}}
-	if t := w.Lister.Counts.Load(); t != nil {
-		s.RunningPods, s.Containers = t.Pods, t.Containers
-	}
+	t := w.Lister.Counts()
+	s.RunningPods, s.Containers = t.Pods, t.Containers
 	s.DesiredPods = len(desired)
 	for _, p := range store.Pods() {
 		countPod(&s, p, desired[p.Namespace+"/"+p.Name])

@@ -6,6 +6,13 @@ import (
 	"monopod/manifests"
 )
 
+// Counts returns the numbers of what was listed last.
+func (l *Lister) Counts() counts {
+	l.index.mu.RLock()
+	defer l.index.mu.RUnlock()
+	return countListed(l.index.pods)
+}
+
 // counts are the numbers of the agent's pods and containers in the runtime.
 type counts struct {
 	Pods       int            // with a sandbox that is ready
@@ -18,8 +25,8 @@ var containerStates = map[rt.ContainerState]string{
 	rt.ContainerState_CONTAINER_CREATED: "created", rt.ContainerState_CONTAINER_UNKNOWN: "unknown",
 }
 
-func countListed(pods map[manifests.Key]*Listed) *counts {
-	t := &counts{Containers: map[string]int{}}
+func countListed(pods map[manifests.Key]*Listed) counts {
+	t := counts{Containers: map[string]int{}}
 	for _, state := range containerStates {
 		t.Containers[state] = 0
 	}

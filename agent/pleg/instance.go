@@ -51,7 +51,7 @@ func (i *Instance) MarkMissing(name string) {
 // more while a new one replaces an old one.
 type Observed struct {
 	Instances map[string]*Instance // by pod uid
-	All       *listing             // of all pod names; nil: not known
+	All       *index               // of all pod names; nil: not known
 }
 
 // Instance is what the runtime has of one pod uid.

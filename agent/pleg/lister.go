@@ -3,7 +3,6 @@ package pleg
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -18,11 +17,12 @@ import (
 type Lister struct {
 	cri      *cri.Client
 	instance string
-	Counts   atomic.Pointer[counts] // of the last listing; nil: there was none
+	PodLogs  string // the folder of pods' logs; set before the first listing
+	index    index  // what was listed last
 
 	sandboxes  cri.List[rt.PodSandbox] // of run's goroutine, of which there is one at a time
 	containers cri.List[rt.Container]  // likewise
-	version    uint64                  // of the last listing; likewise
+	version    uint64                  // of the index; likewise
 
 	mu   sync.Mutex
 	busy bool               // a list is being made
@@ -49,87 +49,47 @@ func (l *Lister) start() {
 	}
 }
 
-// listing is the result of two list calls, by pod name. It must not be changed.
+// listing is two list calls on their way into the index.
 type listing struct {
-	done chan struct{} // closed when the other fields are set
-	err  error
-	Pods map[manifests.Key]*Listed
-
-	version uint64 // another one when anything differs from the listing before
-	seen    uint64 // by all callers; 0: they have seen several, or one needs Pods. Guarded by the Lister until it is made
-
-	index sync.Once
-	names map[string][]manifests.Key // by uid; made on the first use
+	done    chan struct{} // closed when the other fields are set
+	err     error
+	version uint64 // of the index; another one when anything differs from before
 }
 
-// NamesOf returns the pod names that have anything with the uid; none if n is
-// nil. Any goroutine may call it.
-func (n *listing) NamesOf(uid string) []manifests.Key {
-	if n == nil {
-		return nil
-	}
-	n.index.Do(func() {
-		n.names = map[string][]manifests.Key{}
-		for key, p := range n.Pods {
-			for uid := range p.Uids() {
-				n.names[uid] = append(n.names[uid], key)
-			}
-		}
-	})
-	return n.names[uid]
-}
-
-// Uids returns the uids of everything listed under a name.
-func (p *Listed) Uids() map[string]bool {
-	uids := map[string]bool{}
-	for _, s := range p.Sandboxes {
-		uids[s.Labels[podspec.LabelPodUID]] = true
-	}
-	for _, c := range p.Containers {
-		uids[c.Labels[podspec.LabelPodUID]] = true
-	}
-	return uids
-}
-
-// Listed is the part of a listing with one pod name.
-type Listed struct {
-	Sandboxes  []*rt.PodSandbox
-	Containers []*rt.Container
-}
-
-// List returns a listing that was started after List was called.
-func (l *Lister) List(ctx context.Context) (*listing, error) { return l.ask(ctx, 0) }
-
-// look is List for a caller that has seen a version: a listing of the same version may
-// lack Pods.
-func (l *Lister) look(ctx context.Context, seen uint64) (*listing, error) { return l.ask(ctx, seen) }
-
-func (l *Lister) ask(ctx context.Context, seen uint64) (*listing, error) {
+// List brings the index up to date by a listing that is started after List was called. It returns
+// the version that the index has then; who reads it may find a later one.
+func (l *Lister) List(ctx context.Context) (version uint64, err error) {
 	l.mu.Lock()
 	l.start()
 	if l.ctx.Err() != nil {
 		l.mu.Unlock()
-		return nil, context.Cause(l.ctx)
+		return 0, context.Cause(l.ctx)
 	}
 	n := l.next
 	if n == nil {
-		n = &listing{done: make(chan struct{}), seen: seen}
+		n = &listing{done: make(chan struct{})}
 		l.next = n
 		if !l.busy {
 			l.busy = true
 			l.runs.Go(l.run)
 		}
 	}
-	if n.seen != seen {
-		n.seen = 0
-	}
 	l.mu.Unlock()
 	select {
 	case <-n.done:
-		return n, n.err
+		return n.version, n.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return 0, context.Cause(ctx)
 	}
+}
+
+// Pods returns all pods as List finds them. The map is the caller's.
+func (l *Lister) Pods(ctx context.Context) (map[manifests.Key]*Listed, error) {
+	_, err := l.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return l.index.all(), nil
 }
 
 // run makes listings as long as a caller waits for one. The calls have deadlines
@@ -151,56 +111,31 @@ func (l *Lister) run() {
 // fill makes a listing. What earlier ones decoded stays, also while the node is at rest: else one
 // change would have all decoded again.
 func (l *Lister) fill(n *listing) {
-	look := n.seen != 0 && n.seen == l.version
-	sandboxes, containers, changed, err := l.lists(look)
-	n.err = err
-	if err != nil || changed {
+	var isOther bool
+	isOther, n.err = l.update()
+	if isOther {
 		l.version++
 	}
 	n.version = l.version
-	if err == nil && (!look || changed) {
-		n.Pods = byName(sandboxes, containers)
-		l.Counts.Store(countListed(n.Pods))
-	}
 }
 
-// lists makes the two calls. A look returns nothing if nothing has changed.
-func (l *Lister) lists(look bool) (sandboxes []*rt.PodSandbox, containers []*rt.Container, changed bool, err error) {
+// update makes the two calls and brings the index up to date, if both have an answer. It reports
+// whether anything was changed.
+func (l *Lister) update() (isOther bool, err error) {
 	labels := map[string]string{podspec.LabelInstance: l.instance}
-	sandboxes, changed, err = l.cri.ListSandboxes(l.ctx, labels, &l.sandboxes, look)
+	sandboxes, err := l.cri.ListSandboxes(l.ctx, labels, &l.sandboxes)
 	if err != nil {
-		return nil, nil, false, err
+		return false, err
 	}
-	containers, more, err := l.cri.ListContainers(l.ctx, labels, &l.containers, look && !changed)
-	if look && !changed && more && err == nil { // the sandboxes were not decoded
-		sandboxes, containers, _, err = l.lists(false)
+	containers, err := l.cri.ListContainers(l.ctx, labels, &l.containers)
+	if err != nil {
+		return false, err
 	}
-	return sandboxes, containers, changed || more, err
-}
-
-// byName sorts what is listed by pod names. It drops what no pod of the agent can be.
-func byName(sandboxes []*rt.PodSandbox, containers []*rt.Container) map[manifests.Key]*Listed {
-	pods := map[manifests.Key]*Listed{}
-	of := func(labels map[string]string) *Listed {
-		if !wellFormed(labels) {
-			return &Listed{}
-		}
-		key := KeyOf(labels)
-		if pods[key] == nil {
-			pods[key] = &Listed{}
-		}
-		return pods[key]
+	sandboxes.Keep()
+	containers.Keep()
+	isOther = sandboxes.Any || containers.Any
+	if isOther {
+		l.index.change(l.PodLogs, sandboxes, containers)
 	}
-	for _, s := range sandboxes {
-		p := of(s.Labels)
-		p.Sandboxes = append(p.Sandboxes, s)
-	}
-	for _, c := range containers {
-		if !isFileName(c.Metadata.GetName()) {
-			continue // no pod of the agent has such a name, which must not lead to other files
-		}
-		p := of(c.Labels)
-		p.Containers = append(p.Containers, c)
-	}
-	return pods
+	return isOther, nil
 }

@@ -3,6 +3,9 @@ package pleg
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/logs"
 	"monopod/agent/podspec"
 	"monopod/cri"
 	"monopod/cri/critest"
@@ -63,9 +67,9 @@ func TestAListingIsBegunAfterItWasAskedFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := l.List(t.Context())
-		if err != nil || got.Pods[key] == nil || len(got.Pods[key].Sandboxes) != 1 {
-			t.Errorf("error %v, listing %+v", err, got)
+		got, err := l.Pods(t.Context())
+		if err != nil || got[key] == nil || len(got[key].Sandboxes) != 1 {
+			t.Errorf("error %v, pods %+v", err, got)
 		}
 		first.Wait()
 	})
@@ -115,82 +119,124 @@ func runSandbox(t *testing.T, l *Lister, name string) (id string) {
 	return id
 }
 
-func look(t *testing.T, l *Lister, seen uint64) *listing {
-	n, err := l.look(t.Context(), seen)
+// list returns the version and the pods of a listing.
+func list(t *testing.T, l *Lister) (version uint64, pods map[manifests.Key]*Listed) {
+	t.Helper()
+	version, err := l.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return version, l.index.all()
 }
 
-func TestALookAtTheSameListingSortsNothing(t *testing.T) {
-	_, l := wired(t)
+func keyOf(name string) manifests.Key { return manifests.Key{Namespace: "default", Name: name} }
+
+// labelsOf are the labels of what belongs to a pod of runSandbox.
+func labelsOf(name string) map[string]string {
+	return map[string]string{podspec.LabelInstance: "i", podspec.LabelPodName: name, podspec.LabelPodNamespace: "default", podspec.LabelPodUID: "u"}
+}
+
+func createContainer(t *testing.T, l *Lister, sandbox, pod, name string) (id string) {
+	id, err := l.cri.CreateContainer(t.Context(), sandbox, &rt.ContainerConfig{Metadata: &rt.ContainerMetadata{Name: name}, Image: &rt.ImageSpec{Image: "img:1"}, Labels: labelsOf(pod)},
+		&rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: pod, Namespace: "default", Uid: "u"}, Labels: labelsOf(pod)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestAListingReplacesThePodsThatHaveChanged(t *testing.T) {
+	r, l := wired(t)
+	r.AddImage("img:1")
 	id := runSandbox(t, l, "a")
-	first := look(t, l, 0)
-	if len(first.Pods) != 1 {
-		t.Fatalf("%d pods", len(first.Pods))
-	}
-	if n := look(t, l, first.version); n.version != first.version || n.Pods != nil {
-		t.Errorf("the same listing: version %d after %d, %v", n.version, first.version, n.Pods)
-	}
-	all, err := l.List(t.Context())
-	if err != nil || len(all.Pods) != 1 || all.version != first.version {
-		t.Errorf("asked for its pods: %+v, %v", all, err)
+	runSandbox(t, l, "b")
+	first, before := list(t, l)
+	again, same := list(t, l)
+	if again != first || !maps.Equal(before, same) {
+		t.Errorf("the same again: version %d after %d, %v after %v", again, first, same, before)
 	}
 	if err := l.cri.StopSandbox(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	n := look(t, l, first.version)
-	if n.version == first.version || len(n.Pods) != 1 {
-		t.Fatalf("a sandbox has stopped: %+v", n)
+	next, pods := list(t, l)
+	was, is := before[keyOf("a")], pods[keyOf("a")]
+	if next == first || len(pods) != 2 || pods[keyOf("b")] != before[keyOf("b")] {
+		t.Fatalf("a sandbox has stopped: version %d after %d, %v after %v", next, first, pods, before)
 	}
-	for _, p := range n.Pods {
-		if p.Sandboxes[0].State != rt.PodSandboxState_SANDBOX_NOTREADY {
-			t.Error("its state is the old one")
-		}
+	if was.Sandboxes[0].State != rt.PodSandboxState_SANDBOX_READY || is.Sandboxes[0].State != rt.PodSandboxState_SANDBOX_NOTREADY || was.print == is.print {
+		t.Errorf("its pod is %+v, and was %+v", is, was)
 	}
 }
 
-func TestAChangeOfContainersKeepsTheSandboxes(t *testing.T) {
+func TestAPodIsWhatIsListedOfIt(t *testing.T) {
 	r, l := wired(t)
 	r.AddImage("img:1")
+	l.PodLogs = "/logs"
 	id := runSandbox(t, l, "a")
-	seen := look(t, l, 0).version
-	_ = look(t, l, seen) // which drops what is decoded
-	labels := map[string]string{podspec.LabelInstance: "i", podspec.LabelPodName: "a", podspec.LabelPodNamespace: "default", podspec.LabelPodUID: "u"}
-	_, err := l.cri.CreateContainer(t.Context(), id, &rt.ContainerConfig{Metadata: &rt.ContainerMetadata{Name: "main"}, Image: &rt.ImageSpec{Image: "img:1"}, Labels: labels},
-		&rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: "a", Namespace: "default", Uid: "u"}, Labels: labels})
-	if err != nil {
+	_, _ = list(t, l)
+	one, two := createContainer(t, l, id, "a", "one"), createContainer(t, l, id, "a", "two")
+	createContainer(t, l, id, "a", "../three") // which is nobody's
+	is := func(what string, sandboxes, containers int, logs ...logs.Container) {
+		t.Helper()
+		_, pods := list(t, l)
+		p := l.index.of(keyOf("a"))
+		if len(p.Sandboxes) != sandboxes || len(p.Containers) != containers || !slices.Equal(l.index.logs(), logs) || p.print != p.fingerprint() && len(pods) > 0 {
+			t.Errorf("%s: %+v, logs %v", what, p, l.index.logs())
+		}
+		if names := l.index.NamesOf("u"); len(names) != len(pods) {
+			t.Errorf("%s: %v have the uid", what, names)
+		}
+	}
+	is("two containers", 1, 2)
+	if err := l.cri.StartContainer(t.Context(), two); err != nil {
 		t.Fatal(err)
 	}
-	p := look(t, l, seen).Pods[manifests.Key{Namespace: "default", Name: "a"}]
-	if p == nil || len(p.Sandboxes) != 1 || len(p.Containers) != 1 {
-		t.Errorf("listed: %+v", p)
-	}
-}
-
-// Others list, too, and see the change first.
-func TestALookSeesWhatOthersHaveSeenBefore(t *testing.T) {
-	_, l := wired(t)
-	seen := look(t, l, 0).version
-	runSandbox(t, l, "a")
-	if _, err := l.List(t.Context()); err != nil {
+	is("one runs", 1, 2, logs.Container{ID: two, Log: "/logs/default_a_u/two/0.log"})
+	if err := errors.Join(l.cri.RemoveContainer(t.Context(), one), l.cri.StopContainer(t.Context(), two, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if n := look(t, l, seen); n.version == seen || len(n.Pods) != 1 {
-		t.Errorf("version %d after %d, %v", n.version, seen, n.Pods)
+	is("one is gone, the other has ended", 1, 1)
+	if err := errors.Join(l.cri.StopSandbox(t.Context(), id), l.cri.RemoveSandbox(t.Context(), id)); err != nil {
+		t.Fatal(err)
+	}
+	is("all is gone", 0, 0)
+	if _, pods := list(t, l); len(pods) > 0 {
+		t.Errorf("left are %v", pods)
 	}
 }
 
 func TestAListingThatFailedHidesNoChange(t *testing.T) {
 	r, l := wired(t)
-	seen := look(t, l, 0).version
+	seen, _ := list(t, l)
 	runSandbox(t, l, "a")
 	r.Fault(critest.On("ListContainers").Times(1).Fail(codes.Unknown, "busy"))
-	if _, err := l.look(t.Context(), seen); err == nil {
+	if _, err := l.List(t.Context()); err == nil {
 		t.Fatal("no error")
 	}
-	if n := look(t, l, seen); n.version == seen || len(n.Pods) != 1 {
-		t.Errorf("version %d after %d, %v", n.version, seen, n.Pods)
+	if len(l.index.all()) > 0 {
+		t.Error("half a listing counts")
+	}
+	if version, pods := list(t, l); version == seen || len(pods) != 1 {
+		t.Errorf("version %d after %d, %v", version, seen, pods)
+	}
+}
+
+// What one pod's change costs is the same among many.
+func TestAListingCostsWhatHasChanged(t *testing.T) {
+	cost := map[int]float64{}
+	for _, n := range []int{10, 1000} {
+		var x index
+		s, c := &cri.Changes[rt.PodSandbox]{}, &cri.Changes[rt.Container]{}
+		for k := range n {
+			s.Added = append(s.Added, &rt.PodSandbox{Id: fmt.Sprint(k), Labels: labelsOf(fmt.Sprintf("p%d", k))})
+		}
+		x.change("/logs", s, c)
+		one := s.Added[0]
+		cost[n] = testing.AllocsPerRun(20, func() {
+			x.change("/logs", &cri.Changes[rt.PodSandbox]{Added: []*rt.PodSandbox{one}, Gone: []*rt.PodSandbox{one}}, c)
+		})
+	}
+	if cost[1000] > cost[10] {
+		t.Errorf("allocations: %v", cost)
 	}
 }

@@ -12,13 +12,11 @@ import (
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/podlog"
-	"monopod/agent/podspec"
 	"monopod/cri"
-	"monopod/manifests"
 )
 
 // LogRuntime is the runtime for the log rotation: only the agent's containers,
-// as of the last relist.
+// as of the last listing.
 type LogRuntime struct {
 	Cri   *cri.Client
 	Watch *Watch
@@ -35,7 +33,7 @@ func (l LogRuntime) Running(ctx context.Context) ([]logs.Container, error) {
 	if !l.Watch.Up() {
 		return nil, nil
 	}
-	return *l.Watch.logs.Load(), nil
+	return l.Watch.Lister.index.logs(), nil
 }
 
 func (l LogRuntime) Log(ctx context.Context, id string) (string, error) {
@@ -54,33 +52,11 @@ func (l LogRuntime) Reopen(ctx context.Context, id string) error {
 	return err
 }
 
-// recordLogs keeps which containers run, and their log files by the current log
-// folder.
-func (w *Watch) recordLogs(pods map[manifests.Key]*Listed) {
-	var all []logs.Container
-	for key, p := range pods {
-		for _, c := range p.Containers {
-			name := c.Metadata.GetName()
-			if c.State != rt.ContainerState_CONTAINER_RUNNING || !isFileName(name) {
-				continue
-			}
-			dir := podspec.LogDir(w.PodLogs, key, c.Labels[podspec.LabelPodUID])
-			all = append(all, logs.Container{ID: c.Id, Log: filepath.Join(dir, podspec.LogPath(name, c.Metadata.GetAttempt()))})
-		}
-	}
-	if w.logs.Swap(&all) == nil {
-		close(w.listed)
-	}
-}
-
 // LogUse returns the disk usage of the logs of the containers that run.
 func (w *Watch) LogUse() []metrics.Log {
 	var out []metrics.Log
-	all, seen := w.logs.Load(), map[string]bool{}
-	if all == nil {
-		return nil
-	}
-	for _, c := range *all {
+	seen := map[string]bool{}
+	for _, c := range w.Lister.index.logs() {
 		dir := filepath.Dir(c.Log)
 		if seen[dir] { // of two attempts
 			continue

@@ -36,17 +36,14 @@ func NewObserver(c *cri.Client, l *Lister, key manifests.Key) *Observer {
 // Observe returns all instances of the pod that are this agent's.
 func (o *Observer) Observe(ctx context.Context) (*Observed, error) {
 	start := time.Now()
-	all, err := o.lister.List(ctx)
+	_, err := o.lister.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	mine := all.Pods[o.key]
-	if mine == nil {
-		mine = &Listed{}
-	}
-	o.Seen.Store(mine.fingerprint())
+	mine := o.lister.index.of(o.key)
+	o.Seen.Store(mine.print)
 	sandboxes, containers := mine.Sandboxes, mine.Containers
-	out := &Observed{Instances: map[string]*Instance{}, All: all}
+	out := &Observed{Instances: map[string]*Instance{}, All: &o.lister.index}
 	of := func(uid string) *Instance {
 		if out.Instances[uid] == nil {
 			out.Instances[uid] = &Instance{UID: uid}

@@ -12,7 +12,7 @@ import (
 // Relist is the result of a relist.
 type Relist struct {
 	// Pods holds a fingerprint per pod name, which changes when its sandboxes or
-	// containers do. It is the receiver's.
+	// containers do. It is the receiver's; nil: all are as in the relist before.
 	Pods map[manifests.Key]uint64
 	// Fresh: anything may have changed, as after the runtime was down.
 	Fresh bool
@@ -38,14 +38,6 @@ type stated struct {
 }
 
 var printSeed = maphash.MakeSeed()
-
-func fingerprints(pods map[manifests.Key]*Listed) map[manifests.Key]uint64 {
-	all := make(map[manifests.Key]uint64, len(pods))
-	for key, p := range pods {
-		all[key] = p.fingerprint()
-	}
-	return all
-}
 
 // wellFormed reports whether the pod's labels may name files. The agent's always
 // may; other clients of the runtime can set any.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +14,6 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/events"
-	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/status"
 	"monopod/agent/wake"
@@ -68,15 +66,12 @@ type Watch struct {
 	Events *events.Recorder
 	Node   string
 
-	PodLogs string                           // folder
-	logs    atomic.Pointer[[]logs.Container] // of the containers that run, as of the last relist
-	listed  chan struct{}                    // closed after the first relist
+	listed chan struct{} // closed after the first relist
 
 	Metrics  *metrics.Metrics
-	relisted time.Time                // when the last relist started; of Run's goroutine
-	version  uint64                   // of the listing that it saw; of Run's goroutine
-	prints   map[manifests.Key]uint64 // the fingerprints of that listing
-	Streams  atomic.Bool              // the runtime streams events
+	relisted time.Time   // when the last relist started; of Run's goroutine
+	version  uint64      // of the index that it saw; 0: there was none; of Run's goroutine
+	Streams  atomic.Bool // the runtime streams events
 
 	fresh  bool // no relist since the runtime answers; of Run's goroutine
 	breaks int  // of the event stream in a row; of Run's goroutine
@@ -185,11 +180,11 @@ func (w *Watch) connect(ctx context.Context) error {
 // list lists the runtime once: one that cannot be listed is down, else its relists
 // would fail and be tried again without a pause. The first listing is swept.
 func (w *Watch) list(ctx context.Context) error {
-	all, err := w.Lister.List(ctx)
+	pods, err := w.Lister.Pods(ctx)
 	if err != nil || w.Sweep == nil {
 		return err
 	}
-	w.Sweep(ctx, all.Pods)
+	w.Sweep(ctx, pods)
 	w.Sweep = nil
 	return nil
 }
@@ -277,21 +272,25 @@ func (w *Watch) follow(ctx context.Context) error {
 // from the last costs next to nothing.
 func (w *Watch) relist(ctx context.Context) error {
 	start, last := time.Now(), w.relisted
-	all, err := w.Lister.look(ctx, w.version)
+	version, err := w.Lister.List(ctx)
 	w.Metrics.Relist(last, start, err)
 	w.relisted = start
 	if err != nil {
 		return err
 	}
-	if all.version != w.version {
-		w.recordLogs(all.Pods)
-		w.prints = fingerprints(all.Pods)
-		w.version = all.version
+	seen := Relist{Fresh: w.fresh || w.Vanished != nil && w.Vanished()}
+	if w.version == 0 {
+		close(w.listed)
 	}
-	seen := Relist{Pods: maps.Clone(w.prints), Fresh: w.fresh || w.Vanished != nil && w.Vanished()}
+	if version != w.version {
+		seen.Pods, w.version = w.Lister.index.prints(), version
+	}
 	select {
 	case missed := <-w.Relists:
 		seen.Fresh = seen.Fresh || missed.Fresh
+		if seen.Pods == nil {
+			seen.Pods = missed.Pods
+		}
 	default:
 	}
 	w.Relists <- seen

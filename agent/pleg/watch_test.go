@@ -8,7 +8,8 @@ import (
 	"monopod/agent/status"
 )
 
-// The sync loop drops from a relist what a worker has left behind.
+// The sync loop drops from a relist what a worker has left behind. All comes with one that differs from
+// the one before, also if nobody took it before the next came.
 func TestARelistIsTheReceivers(t *testing.T) {
 	_, l := wired(t)
 	runSandbox(t, l, "a")
@@ -21,14 +22,26 @@ func TestARelistIsTheReceivers(t *testing.T) {
 	w := NewWatch(l.cri, "i", store, log)
 	w.Metrics = metrics.New(metrics.Config{})
 	defer w.Lister.Close()
-	for k := range 3 {
+	relist := func() {
+		t.Helper()
 		if err := w.relist(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got := <-w.Relists
-		if len(got.Pods) != 1 {
-			t.Errorf("relist %d has %d pods", k, len(got.Pods))
-		}
-		clear(got.Pods)
+	}
+	relist()
+	first := <-w.Relists
+	if len(first.Pods) != 1 {
+		t.Errorf("the first relist has %v", first.Pods)
+	}
+	clear(first.Pods)
+	relist()
+	if same := <-w.Relists; same.Pods != nil {
+		t.Errorf("one that is as before has %v", same.Pods)
+	}
+	runSandbox(t, l, "b")
+	relist()
+	relist()
+	if next := <-w.Relists; len(next.Pods) != 2 {
+		t.Errorf("one that differs, and nobody took, has become %v", next.Pods)
 	}
 }
