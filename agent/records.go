@@ -28,10 +28,11 @@ type podRecord struct {
 	told   bool           // that the next version waits
 	file   string         // the manifest that gave its last pod; "": it never had one here
 	stop   context.CancelFunc
-	tells  bool  // the loop reports the pod itself, and that is to be looked at again
-	dirty  bool  // it is to be decided on
-	timed  bool  // its decision names a time for the next look
-	past   *past // while it waits for its turn: what is asked for of previous agents; nil: nothing
+	tells  bool   // the loop reports the pod itself, and that is to be looked at again
+	dirty  bool   // it is to be decided on
+	timed  bool   // its decision names a time for the next look
+	round  uint64 // the last offer that had it
+	past   *past  // while it waits for its turn: what is asked for of previous agents; nil: nothing
 
 	looking bool      // a look for its lock runs
 	looks   time.Time // when the next one may be
@@ -51,6 +52,7 @@ type podRecord struct {
 type records struct {
 	all     map[manifests.Key]*podRecord
 	offered int             // how many have an offered version
+	round   uint64          // counts the offers
 	unsure  []manifests.Key // names whose records may have nothing any more
 	told    []*podRecord    // those whose reports are to be looked at again
 	agenda  agenda          // those that are to be decided on
@@ -187,10 +189,14 @@ func (s *records) inherit(checkpoints []*checkpoint.Checkpoint) {
 // offer records the pods of a snapshot. It returns those that are new or not the same objects
 // as in the snapshot before, those names that no pod had, and those that have none any more.
 func (s *records) offer(pods []*manifests.Pod) (changed []*manifests.Pod, arrived, gone []manifests.Key) {
-	now := make(map[manifests.Key]bool, len(pods))
+	s.round++
+	now := 0
 	for _, p := range pods {
 		r := s.of(p.Key())
-		now[r.Key] = true
+		if r.round != s.round {
+			r.round = s.round
+			now++
+		}
 		if r.Offered == nil {
 			arrived = append(arrived, r.Key)
 		}
@@ -199,10 +205,10 @@ func (s *records) offer(pods []*manifests.Pod) (changed []*manifests.Pod, arrive
 			changed = append(changed, p)
 		}
 	}
-	if s.offered+len(arrived) > len(now) {
-		gone = s.withdraw(now)
+	if s.offered+len(arrived) > now {
+		gone = s.withdraw()
 	}
-	s.offered = len(now)
+	s.offered = now
 	return changed, arrived, gone
 }
 
@@ -220,10 +226,10 @@ func (s *records) offerOne(r *podRecord, p *manifests.Pod) (isAnother bool) {
 	return true
 }
 
-// withdraw takes the offered versions of all names but these, which it returns.
-func (s *records) withdraw(stay map[manifests.Key]bool) (gone []manifests.Key) {
+// withdraw takes the offered versions of the names that the present offer lacks, which it returns.
+func (s *records) withdraw() (gone []manifests.Key) {
 	for key, r := range s.all {
-		if r.Offered != nil && !stay[key] {
+		if r.Offered != nil && r.round != s.round {
 			r.Given, r.Offered, r.Gone, r.Read, r.Kept = nil, nil, true, time.Time{}, rollout.Kept{}
 			gone = append(gone, key)
 			s.drop(key)

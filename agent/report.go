@@ -41,20 +41,55 @@ type reporter struct {
 // them do.
 func (p *reporter) manifests(s manifests.Snapshot) {
 	all := p.pending()
-	found := p.found(all)
+	files := fileReports{all: s.Files, found: p.found(all)}
+	files.place()
 	m := status.Manifests{Dir: p.dir, Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, p.undesired()), Judge: p.outcomes(&s, all).Judge}
 	m.UpdateStable.Duration = p.limits(&manifests.Pod{Pod: &v1.Pod{}}).Stable
-	m.Files = make([]status.File, 0, len(s.Files))
-	for _, f := range s.Files {
-		now := status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256, Held: f.Held, Problems: slices.Clone(f.Problems)}
-		if own := found[f.Path]; own != nil {
-			now.Held = f.Held || own.held
-			now.Problems = append(now.Problems, own.at(f.Orders)...)
-		}
-		m.Files = append(m.Files, now)
+	if len(s.Files) > 0 {
+		m.List = files.list
 	}
 	p.store.SetManifests(m)
-	p.recordProblems(&m)
+	p.recordProblems(&m, &files)
+}
+
+// fileReports are the files of a snapshot, with what the loop knows beside it. Once they are placed, nothing of
+// them changes any more.
+type fileReports struct {
+	all   []*manifests.File
+	found map[string]*fileFound // by path
+}
+
+// place gives the problems of the start order their places.
+func (s *fileReports) place() {
+	if len(s.found) == 0 {
+		return
+	}
+	for _, f := range s.all {
+		if own := s.found[f.Path]; own != nil {
+			own.at(f.Orders)
+		}
+	}
+}
+
+// list returns them as they are reported. Any goroutine may call it.
+func (s *fileReports) list() []status.File {
+	all := make([]status.File, 0, len(s.all))
+	for _, f := range s.all {
+		now := status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256, Held: f.Held, Problems: s.problems(f)}
+		own := s.found[f.Path]
+		now.Held = now.Held || own != nil && own.held
+		all = append(all, now)
+	}
+	return all
+}
+
+// problems returns what is wrong with a file.
+func (s *fileReports) problems(f *manifests.File) []status.Problem {
+	own := s.found[f.Path]
+	if own == nil || len(own.problems) == 0 {
+		return f.Problems
+	}
+	return slices.Concat(f.Problems, own.problems)
 }
 
 // pending is a version that does not run, as it is reported.
@@ -120,8 +155,8 @@ type fileFound struct {
 	held     bool // an earlier version of a pod of it runs on
 }
 
-// at returns the problems with the places of those that are of the start order.
-func (f *fileFound) at(orders map[string]decode.Position) []status.Problem {
+// at gives those problems their places that are of the start order.
+func (f *fileFound) at(orders map[string]decode.Position) {
 	for k := range f.problems {
 		one := &f.problems[k]
 		if one.Field != "" {
@@ -129,7 +164,6 @@ func (f *fileFound) at(orders map[string]decode.Position) []status.Problem {
 			one.Line, one.Column = at.Line, at.Column
 		}
 	}
-	return f.problems
 }
 
 // found returns what the versions that do not run mean to their files, and the problems of the
@@ -169,7 +203,7 @@ func (p *reporter) found(all []pending) map[string]*fileFound {
 }
 
 // recordProblems records the problems of manifests that are new since the last report.
-func (p *reporter) recordProblems(m *status.Manifests) {
+func (p *reporter) recordProblems(m *status.Manifests, files *fileReports) {
 	now := map[string]bool{}
 	tell := func(about string, all []status.Problem) {
 		for _, one := range all {
@@ -184,8 +218,8 @@ func (p *reporter) recordProblems(m *status.Manifests) {
 		}
 	}
 	tell(m.Dir, m.Problems)
-	for _, f := range m.Files {
-		tell(f.Path, f.Problems)
+	for _, f := range files.all {
+		tell(f.Path, files.problems(f))
 	}
 	p.wrong = now
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -252,7 +253,7 @@ func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 	changed, arrived, gone := l.pods.offer(l.apply.offered(&s))
 	turned := l.replaceObjects(s.Objects)
 	if before == nil || len(arrived)+len(gone) > 0 {
-		l.publishNames()
+		l.publishNames(arrived, gone)
 	}
 	if len(gone) > 0 || s.Complete {
 		l.trials.forget(s.Complete)
@@ -323,13 +324,15 @@ func (l *syncLoop) replaceObjects(all []*manifests.Object) bool {
 	return true
 }
 
-// publishNames gives other goroutines the names of all desired pods.
-func (l *syncLoop) publishNames() {
-	names := map[string]bool{}
-	for key, r := range l.pods.all {
-		if r.Offered != nil {
-			names[key.String()] = true
-		}
+// publishNames gives other goroutines the names of all desired pods, of which these are new and gone.
+func (l *syncLoop) publishNames(arrived, gone []manifests.Key) {
+	names := make(map[string]bool, len(l.last.Pods))
+	maps.Copy(names, l.names())
+	for _, key := range arrived {
+		names[key.String()] = true
+	}
+	for _, key := range gone {
+		delete(names, key.String())
 	}
 	l.given.Store(&names)
 }

@@ -62,11 +62,8 @@ func named(key manifests.ObjectKey) status.Object {
 // Leaving returns the files that are gone while pods or objects of theirs are not, sorted
 // by path. pods are more pods by file, which no manifest gives any more.
 func Leaving(s *manifests.Snapshot, pods map[string][]string) (all []status.File) {
-	there, gone := make(map[string]bool, len(s.Files)+1), map[string]*status.File{}
-	there[""] = true
-	for _, f := range s.Files {
-		there[f.Path] = true
-	}
+	gone := map[string]*status.File{}
+	isThere := func(path string) bool { return path == "" || s.File(path) != nil }
 	of := func(path string) *status.File {
 		if gone[path] == nil {
 			gone[path] = &status.File{Path: path}
@@ -74,19 +71,19 @@ func Leaving(s *manifests.Snapshot, pods map[string][]string) (all []status.File
 		return gone[path]
 	}
 	for _, p := range s.Pods { // whose removal is not certain yet
-		if !there[p.File] {
+		if !isThere(p.File) {
 			f := of(p.File)
 			f.Pods = append(f.Pods, p.Key().String())
 		}
 	}
 	for path, names := range pods {
-		if !there[path] {
+		if !isThere(path) {
 			f := of(path)
 			f.Pods = append(f.Pods, names...)
 		}
 	}
 	for _, o := range s.Objects {
-		if !there[o.File] {
+		if !isThere(o.File) {
 			f := of(o.File)
 			f.Objects = append(f.Objects, named(o.Key()))
 		}

@@ -53,22 +53,22 @@ func (v *Versions) index() {
 	v.indexObjects()
 }
 
-// Judge fills in what became of a file and of its pods. Any goroutine may call it, one
+// Judge fills in what became of a file, and adds to its Versions what became of its pods. Any goroutine may call it, one
 // at a time.
 func (v *Versions) Judge(f *status.File) {
 	v.once.Do(v.index)
 	file := v.Snapshot.File(f.Path)
-	f.State, f.Versions = v.of(file)
+	f.State, f.Versions = v.of(file, f.Versions)
 	f.Objects = v.objectsOf(file)
 	for _, o := range f.Objects {
 		f.State = status.Worse(f.State, o.State)
 	}
 }
 
-// of returns what became of a file as far as that does not follow from its pods, and
-// of each pod that it names.
-func (v *Versions) of(f *manifests.File) (state status.State, all []status.Version) {
-	state = status.Accepted
+// of returns what became of a file as far as that does not follow from its pods, and adds to all what
+// became of each pod that it names.
+func (v *Versions) of(f *manifests.File, all []status.Version) (status.State, []status.Version) {
+	state := status.Accepted
 	if f.SHA256 == "" {
 		state = status.Unread
 	}

@@ -101,7 +101,7 @@ func TestEachPodOfAFileSaysWhatBecameOfIt(t *testing.T) {
 	}
 	unread := manifests.File{Path: "/m/a", Pods: []string{"d/a"}}
 	v := Versions{Snapshot: &manifests.Snapshot{Pods: []*manifests.Pod{given("/m/a", "a", "1")}}}
-	if got, want := said(v.of(&unread)), "unread\nd/a unread hash= run= wait= by= 0:0"; got != want {
+	if got, want := said(v.of(&unread, nil)), "unread\nd/a unread hash= run= wait= by= 0:0"; got != want {
 		t.Errorf("a file that was not read is\n%s\nwant\n%s", got, want)
 	}
 }
@@ -161,7 +161,7 @@ func TestEachObjectOfAFileSaysWhatBecameOfIt(t *testing.T) {
 func TestAWrongObjectIsNoReasonOfAPod(t *testing.T) {
 	f := manifests.File{Path: "/m/a", SHA256: "x", Pods: []string{"d/a"}, Problems: []status.Problem{{Object: "ConfigMap d/x", Message: "wrong"}, {Pod: "d/a", Message: "no"}}}
 	v := Versions{Snapshot: &manifests.Snapshot{Pods: []*manifests.Pod{{File: "/m/a", Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "a"}}}}}, refused: map[string]Refusal{}}
-	if got, want := said(v.of(&f)), "accepted\nd/a rejected hash= run= wait= by= 0:0 no"; got != want {
+	if got, want := said(v.of(&f, nil)), "accepted\nd/a rejected hash= run= wait= by= 0:0 no"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

@@ -51,7 +51,7 @@ type joinedManifests Store
 // rejoin lets the report of the manifests be made and written again, if the agent has made one:
 // s.mu is held.
 func (s *Store) rejoin() {
-	if len(s.given.Files) > 0 {
+	if s.given.List != nil || len(s.given.Files) > 0 {
 		s.joined = nil
 		s.writer.put("manifests.json", (*joinedManifests)(s))
 	}
@@ -64,14 +64,11 @@ func (s *Store) join() Manifests {
 	if s.joined == nil {
 		now := time.Now().UTC().Truncate(time.Second)
 		m := s.given
-		m.Files = slices.Clone(m.Files)
+		m.Files = s.files()
 		for k := range m.Files {
-			if m.Judge != nil {
-				m.Judge(&m.Files[k])
-			}
 			s.joinFile(&m.Files[k], s.before.file(m.Files[k].Path), now)
 		}
-		m.Judge = nil
+		m.List, m.Judge = nil, nil
 		s.joined = &m
 		if len(m.Files) > 0 {
 			s.before = s.joined
@@ -80,27 +77,47 @@ func (s *Store) join() Manifests {
 	return *s.joined
 }
 
+// files returns the files of the report that was given.
+func (s *Store) files() []File {
+	if s.given.List == nil {
+		return slices.Clone(s.given.Files)
+	}
+	return s.given.List()
+}
+
 // joinFile fills in what runs of a file's pods, and since when everything is as it is. was: the
-// file as reported before; nil: it was not.
+// file as reported before; nil: it was not. Versions that are as before are the same slice.
 func (s *Store) joinFile(f, was *File, now time.Time) {
-	if s.given.Judge == nil { // which makes new ones
-		f.Versions = slices.Clone(f.Versions)
+	f.Versions = append(s.versions[:0], f.Versions...)
+	if s.given.Judge != nil {
+		s.given.Judge(f)
 	}
 	for k := range f.Versions {
 		v := &f.Versions[k]
-		if p := s.pods[v.Pod].Pod; p != nil {
-			v.Running = hashRunning(p)
-		}
-		if v.State == Accepted && v.Running != "" && v.Running != v.Hash {
-			v.State, v.Reason, v.Waiting = Waiting, "the version before it still runs", v.Hash
-		}
-		if v.Since.IsZero() {
-			v.Since = cmp.Or(v.since(was), now)
-		}
+		s.joinVersion(v, was, now)
 		f.State = Worse(f.State, v.State)
 	}
 	if f.State != "" && f.Since.IsZero() {
 		f.Since = cmp.Or(f.since(was), now)
+	}
+	s.versions = f.Versions
+	if was != nil && slices.Equal(was.Versions, f.Versions) {
+		f.Versions = was.Versions
+	} else {
+		f.Versions = slices.Clone(f.Versions)
+	}
+}
+
+// joinVersion is joinFile for one version.
+func (s *Store) joinVersion(v *Version, was *File, now time.Time) {
+	if p := s.pods[v.Pod].Pod; p != nil {
+		v.Running = hashRunning(p)
+	}
+	if v.State == Accepted && v.Running != "" && v.Running != v.Hash {
+		v.State, v.Reason, v.Waiting = Waiting, "the version before it still runs", v.Hash
+	}
+	if v.Since.IsZero() {
+		v.Since = cmp.Or(v.since(was), now)
 	}
 }
 

@@ -27,8 +27,10 @@ type Manifests struct {
 	// does not report it.
 	UpdateStable metav1.Duration `json:"updateStable,omitzero"`
 
-	// Judge fills in a file's State and Versions as far as they do not follow from the reported
-	// pods, when the report is made. Any goroutine may call it; nil: they are filled in.
+	// List makes the Files, as far as they do not follow from the reported pods, when a report is
+	// made. Any goroutine may call it, one at a time; nil: they are made.
+	List func() []File `json:"-"`
+	// Judge adds to a file's Versions and fills in its State, likewise; nil: they are filled in.
 	Judge func(*File) `json:"-"`
 }
 

@@ -50,6 +50,7 @@ type Store struct {
 	given      Manifests  // as SetManifests and SetSettings have them
 	joined     *Manifests // the same, completed from the pods; nil: to be made
 	before     *Manifests // the last joined, at first of an earlier run; nil: none
+	versions   []Version  // room for those of a file
 	runtime    Runtime
 	written    Runtime // the content of runtime.json
 	node       *v1.Node
@@ -228,7 +229,7 @@ func (s *Store) SetSettings(problems []Problem) {
 }
 
 func (s *Store) putManifests(m Manifests) {
-	if m.Judge == nil && reflect.DeepEqual(s.given, m) {
+	if m.List == nil && m.Judge == nil && reflect.DeepEqual(s.given, m) {
 		return
 	}
 	s.given = m
