@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -37,6 +38,7 @@ type asking struct {
 	ways    patient.Calls[[]decode.Problem]
 
 	looks int             // at all that the folder lists, which number them
+	room  []entry         // for the next one; nil: the last one has not ended
 	woken chan struct{}   // an answer came late
 	stop  <-chan struct{} // closed when none is waited for any more; nil: never
 	hangs bool            // an answer did not come in this step
@@ -124,11 +126,12 @@ func lookUp(path string, isStrict bool, root string) entry {
 func (s *Source) lookUpAll(paths []string) []entry {
 	s.asking.whole.Keep(nil)
 	s.asking.looks++
-	isStrict, root := s.Strict, s.Root
+	isStrict, root, room := s.Strict, s.Root, s.asking.room
+	s.asking.room = nil // until it is known that the question has ended
 	all, err := ask(s.asking, &s.asking.whole, strconv.Itoa(s.asking.looks), func() []entry {
-		all := make([]entry, len(paths))
-		for k, path := range paths {
-			all[k] = lookUp(path, isStrict, root)
+		all := slices.Grow(room[:0], len(paths))
+		for _, path := range paths {
+			all = append(all, lookUp(path, isStrict, root))
 		}
 		return all
 	})

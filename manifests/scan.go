@@ -3,6 +3,7 @@ package manifests
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -55,17 +56,17 @@ func (s *Source) scan(now time.Time) {
 
 // lookAtAll looks at the paths of a complete list, and drops the files that it lacks.
 func (s *Source) lookAtAll(paths []string, now time.Time) {
-	there := make(map[string]bool, len(paths))
+	slices.Sort(paths)
 	entries := s.lookUpAll(paths)
 	for k, path := range paths {
-		there[path] = true
 		if entries == nil {
 			s.look(path, now, s.dirty[path])
 		} else {
 			s.takeEntry(path, &entries[k], now, s.dirty[path])
 		}
 	}
-	s.dropFiles(there)
+	s.dropFiles(paths)
+	s.asking.room = entries
 }
 
 // adopt takes over what the folder is.
@@ -218,20 +219,41 @@ func notRead(folders []string, dir string) []decode.Problem {
 // a list is none. What is hidden, such as the parts of a mounted ConfigMap, and what mkfs makes are
 // nobody's manifests.
 func manifestsIn(folder *os.File) (paths, folders []string, err error) {
-	entries, err := folder.ReadDir(-1)
+	names, err := folder.Readdirnames(-1)
 	if err != nil {
 		return nil, nil, err
 	}
-	paths = make([]string, 0, len(entries))
-	for _, e := range entries {
-		switch name := e.Name(); {
-		case isManifest(name):
+	paths = make([]string, 0, len(names))
+	hasOthers := false
+	for _, name := range names {
+		if isManifest(name) {
 			paths = append(paths, filepath.Join(folder.Name(), name))
-		case e.IsDir() && !strings.HasPrefix(name, ".") && name != "lost+found":
-			folders = append(folders, name)
+		} else {
+			hasOthers = hasOthers || mayBeNoted(name)
 		}
 	}
-	return paths, folders, nil
+	if hasOthers {
+		folders, err = foldersIn(folder)
+	}
+	return paths, folders, err
+}
+
+// mayBeNoted reports whether a folder of that name is told of, as manifests may stand in it.
+func mayBeNoted(name string) bool { return !strings.HasPrefix(name, ".") && name != "lost+found" }
+
+// foldersIn returns the names of the folders in one, of which few have any: the list is read once
+// more, as it has what each name is.
+func foldersIn(folder *os.File) (names []string, err error) {
+	if _, err := folder.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	entries, err := folder.ReadDir(-1)
+	for _, e := range entries {
+		if e.IsDir() && !isManifest(e.Name()) && mayBeNoted(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
 }
 
 // countAbsences records which pods are gone from the files that they came from. A pod

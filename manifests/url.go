@@ -3,6 +3,7 @@ package manifests
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,9 +90,10 @@ func (s *Source) dropURLs() {
 }
 
 // dropFiles forgets the files of the folder that keep does not name.
-func (s *Source) dropFiles(keep map[string]bool) {
+func (s *Source) dropFiles(keep []string) {
 	for path := range s.files {
-		if !IsURL(path) && !keep[path] {
+		_, stays := slices.BinarySearch(keep, path)
+		if !stays && !IsURL(path) {
 			delete(s.files, path)
 		}
 	}
