@@ -1,6 +1,8 @@
 package volume
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -20,15 +22,18 @@ type mountPoint struct {
 	shared bool // unmounting below it unmounts elsewhere too
 }
 
-// mountTable is the table of mounts as one pass of work sees it: it is read when it
-// is needed first, and once. A machine may have thousands of mounts.
+// mountTable is what one pass of work sees of the mounts below a directory: it is read when it is needed
+// first, and once. A machine may have thousands of mounts, of which few are of one pod.
 type mountTable struct {
-	read func() (string, error)
-	all  string
+	within string // the directory
+	read   func(real string) ([]mountPoint, error)
+
+	real string // within, free of links
+	all  []mountPoint
 	done bool
 }
 
-func newMountTable() *mountTable { return &mountTable{read: readMounts} }
+func newMountTable(within string) *mountTable { return &mountTable{within: within, read: readMounts} }
 
 // below returns the mounts at dir or below, in the order of mounting. A dir that
 // does not exist has none below. Mounts made since the table was read are missing.
@@ -37,56 +42,101 @@ func (t *mountTable) below(dir string) (out []mountPoint, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil && !t.done {
-		t.all, err = t.read()
-		t.done = err == nil
-	}
 	if err != nil {
 		return nil, err
 	}
-	real = strings.TrimSuffix(real, "/")
-	for line := range strings.Lines(t.all) {
-		path, err := pathOf(line)
-		if err != nil {
-			return nil, err
+	if err := t.fill(); err != nil {
+		return nil, err
+	}
+	if !isBelow(real, t.real) { // a link leads there
+		return t.read(real)
+	}
+	for _, m := range t.all {
+		if isBelow(m.path, real) {
+			out = append(out, m)
 		}
-		if rest, below := strings.CutPrefix(path, real); !below || rest != "" && rest[0] != '/' {
-			continue
-		}
-		m, err := parseMount(line)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, m)
 	}
 	return out, nil
 }
 
-// mountsBelow returns the mounts that are at dir or below now.
-func mountsBelow(dir string) ([]mountPoint, error) { return newMountTable().below(dir) }
-
-// readMounts reads the mounts of this process, of which the kernel gives a page at a time.
-func readMounts() (string, error) {
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return "", err
+// fill reads the table once. What is below a directory is within it, so that it is there.
+func (t *mountTable) fill() (err error) {
+	if t.done {
+		return nil
 	}
-	defer f.Close()
-	var b strings.Builder
-	_, err = io.Copy(&b, f)
-	return b.String(), err
+	if t.real, err = filepath.EvalSymlinks(t.within); err != nil {
+		return err
+	}
+	t.all, err = t.read(t.real)
+	t.done = err == nil
+	return err
 }
 
-// pathOf returns the mount point of a line, the rest of which is not looked at.
-func pathOf(line string) (string, error) {
-	rest, ok := line, true
-	for range 4 {
-		if _, rest, ok = strings.Cut(rest, " "); !ok {
-			return "", errLine(line)
+// isBelow reports whether a path is a directory or below it, both free of links.
+func isBelow(path, dir string) bool {
+	rest, below := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
+	return below && (rest == "" || rest[0] == '/')
+}
+
+// mountsBelow returns the mounts that are at dir or below now.
+func mountsBelow(dir string) ([]mountPoint, error) { return newMountTable(dir).below(dir) }
+
+// readMounts reads the mounts of this process that are at a directory or below it, which has no links
+// in its path. Of the others, nothing is remembered.
+func readMounts(real string) ([]mountPoint, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return mountsIn(f, real)
+}
+
+// longestLine is more than a line of mountinfo can have: two paths and the options, each of a page.
+const longestLine = 1 << 20
+
+// mountsIn reads a table of mounts as readMounts does.
+func mountsIn(table io.Reader, real string) (out []mountPoint, err error) {
+	lines := bufio.NewScanner(table)
+	lines.Buffer(make([]byte, 0, 8<<10), longestLine)
+	for lines.Scan() {
+		path, isLine := pathIn(lines.Bytes())
+		if !isLine {
+			return nil, errLine(lines.Text())
+		}
+		if !mayBeBelow(path, real) {
+			continue
+		}
+		m, err := parseMount(lines.Text())
+		if err != nil {
+			return nil, err
+		}
+		if isBelow(m.path, real) {
+			out = append(out, m)
 		}
 	}
-	path, _, _ := strings.Cut(rest, " ")
-	return unescape(path), nil
+	return out, lines.Err()
+}
+
+// pathIn returns the mount point in a line, as it stands there.
+func pathIn(line []byte) (path []byte, ok bool) {
+	for range 4 {
+		if _, line, ok = bytes.Cut(line, []byte(" ")); !ok {
+			return nil, false
+		}
+	}
+	path, _, _ = bytes.Cut(line, []byte(" "))
+	return path, true
+}
+
+// mayBeBelow reports whether the path of a line may be below a directory: certainly not, if it stands
+// there as it is and does not begin so.
+func mayBeBelow(path []byte, real string) bool {
+	if bytes.IndexByte(path, '\\') >= 0 {
+		return true
+	}
+	real = strings.TrimSuffix(real, "/")
+	return len(path) >= len(real) && string(path[:len(real)]) == real
 }
 
 func errLine(line string) error { return fmt.Errorf("mountinfo line %q is not understood", line) }

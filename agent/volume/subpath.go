@@ -36,7 +36,7 @@ func (e *subPathError) Unwrap() error { return e.err }
 // SubPaths returns the host path of each mount, in the same order. It stops at the
 // first error.
 func SubPaths(root, uid string, all []SubPathMount) ([]string, error) {
-	return subPaths(root, uid, all, newMountTable())
+	return subPaths(root, uid, all, newMountTable(PodDir(root, uid)))
 }
 
 func subPaths(root, uid string, all []SubPathMount, mounts *mountTable) (out []string, err error) {

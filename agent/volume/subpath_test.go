@@ -20,7 +20,7 @@ func TestSubPathShowsAPartOfTheVolume(t *testing.T) {
 	root := testRoot(t)
 	defer syscall.Umask(syscall.Umask(0o077))
 	m := setUpPod(t, root, testPod(emptyDir("data")))["data"]
-	target, err := subPath(root, "u1", subPathOf(m, "a/./b/"), newMountTable())
+	target, err := subPath(root, "u1", subPathOf(m, "a/./b/"), newMountTable(PodDir(root, "u1")))
 	must(t, err)
 	if target != filepath.Join(root, "pods/u1/volume-subpaths/data/main/0") {
 		t.Error(target)
@@ -30,7 +30,7 @@ func TestSubPathShowsAPartOfTheVolume(t *testing.T) {
 	if mode(t, filepath.Join(m.HostPath, "a")) != 0o777|fs.ModeDir || mode(t, target) != 0o777|fs.ModeDir {
 		t.Errorf("modes %v %v", mode(t, filepath.Join(m.HostPath, "a")), mode(t, target))
 	}
-	again, err := subPath(root, "u1", subPathOf(m, "a/b"), newMountTable())
+	again, err := subPath(root, "u1", subPathOf(m, "a/b"), newMountTable(PodDir(root, "u1")))
 	must(t, err)
 	if below, _ := mountsBelow(again); again != target || len(below) != 1 {
 		t.Errorf("mounted again: %v", below)
@@ -43,18 +43,18 @@ func TestSubPathOfAnotherFileReplacesTheMount(t *testing.T) {
 	root := testRoot(t)
 	m := setUpPod(t, root, testPod(emptyDir("data")))["data"]
 	must(t, os.WriteFile(filepath.Join(m.HostPath, "file"), []byte("old"), 0o644))
-	target, err := subPath(root, "u1", subPathOf(m, "file"), newMountTable())
+	target, err := subPath(root, "u1", subPathOf(m, "file"), newMountTable(PodDir(root, "u1")))
 	must(t, err)
 	must(t, os.Remove(filepath.Join(m.HostPath, "file")))
 	must(t, os.WriteFile(filepath.Join(m.HostPath, "file"), []byte("new"), 0o644))
-	_, err = subPath(root, "u1", subPathOf(m, "file"), newMountTable())
+	_, err = subPath(root, "u1", subPathOf(m, "file"), newMountTable(PodDir(root, "u1")))
 	must(t, err)
 	if b, _ := os.ReadFile(target); string(b) != "new" {
 		t.Errorf("reads %q", b)
 	}
 	must(t, os.Remove(filepath.Join(m.HostPath, "file")))
 	must(t, os.Mkdir(filepath.Join(m.HostPath, "file"), 0o755))
-	_, err = subPath(root, "u1", subPathOf(m, "file"), newMountTable())
+	_, err = subPath(root, "u1", subPathOf(m, "file"), newMountTable(PodDir(root, "u1")))
 	must(t, err)
 	if !mode(t, target).IsDir() {
 		t.Error("a directory shows as a file")
@@ -74,7 +74,7 @@ func TestTearDownLeavesTheHostPathOfASubPath(t *testing.T) {
 	must(t, os.MkdirAll(inner, 0o755))
 	must(t, os.WriteFile(filepath.Join(host, "sub/file"), nil, 0o600))
 	must(t, Prepare(root, "u1"))
-	target, err := subPath(root, "u1", subPathOf(Mount{HostPath: host}, "sub"), newMountTable())
+	target, err := subPath(root, "u1", subPathOf(Mount{HostPath: host}, "sub"), newMountTable(PodDir(root, "u1")))
 	must(t, err)
 	must(t, unix.Mount("tmpfs", inner, "tmpfs", 0, "size=65536"))
 	must(t, os.WriteFile(filepath.Join(inner, "file"), nil, 0o600))
@@ -113,7 +113,7 @@ func TestSubPathStaysInItsVolume(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(t, m.HostPath)
 			}
-			_, err := subPath(root, "u1", subPathOf(m, c.path), newMountTable())
+			_, err := subPath(root, "u1", subPathOf(m, c.path), newMountTable(PodDir(root, "u1")))
 			want := "failed to " + c.want + ` for volumeMount "data" of container "main"`
 			switch {
 			case c.want == "" && err != nil, c.want != "" && (err == nil || err.Error() != want):
@@ -159,7 +159,7 @@ func TestSubPathSurvivesASwap(t *testing.T) {
 	}()
 	made := 0
 	for range 2000 {
-		target, err := subPath(root, "u1", subPathOf(m, "dir"), newMountTable())
+		target, err := subPath(root, "u1", subPathOf(m, "dir"), newMountTable(PodDir(root, "u1")))
 		if err != nil {
 			continue
 		}
@@ -186,7 +186,7 @@ func TestASubPathHasTheModeOfItsVolume(t *testing.T) {
 			root := testRoot(t)
 			m := setUpPod(t, root, testPod(emptyDir("data")))["data"]
 			must(t, os.Chmod(m.HostPath, want))
-			_, err := subPath(root, "u1", subPathOf(m, "a/b"), newMountTable())
+			_, err := subPath(root, "u1", subPathOf(m, "a/b"), newMountTable(PodDir(root, "u1")))
 			must(t, err)
 			for _, dir := range []string{"a", "a/b"} {
 				if got := mode(t, filepath.Join(m.HostPath, dir)); got != want|fs.ModeDir {

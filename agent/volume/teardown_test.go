@@ -234,7 +234,7 @@ func TestTearDownOfABusySharedSubPath(t *testing.T) {
 	must(t, Prepare(root, "u1"))
 	s := subPathOf(Mount{HostPath: host}, "")
 	s.Shared = true
-	target, err := subPath(root, "u1", s, newMountTable())
+	target, err := subPath(root, "u1", s, newMountTable(PodDir(root, "u1")))
 	must(t, err)
 	f, err := os.Open(filepath.Join(target, "file"))
 	must(t, err)

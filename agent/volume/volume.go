@@ -90,7 +90,7 @@ func SetUp(ctx context.Context, root string, p *v1.Pod, in Input) (map[string]Mo
 }
 
 func newSetup(root string, p *v1.Pod, in Input) *setup {
-	return &setup{root: root, pod: p, in: in, mounts: newMountTable(), texts: map[string][]byte{}, keys: map[string]map[string][]byte{}}
+	return &setup{root: root, pod: p, in: in, mounts: newMountTable(PodDir(root, string(p.UID))), texts: map[string][]byte{}, keys: map[string]map[string][]byte{}}
 }
 
 // fits refuses a pod whose files take too much, before the first is written.
