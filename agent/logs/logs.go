@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -161,6 +162,10 @@ func (r *Rotator) round(ctx context.Context) {
 
 // forget adds records of new running containers, and drops those of ended ones.
 func (r *Rotator) forget(all []Container) {
+	isNew := func(c Container) bool { return r.known[c.ID] == nil }
+	if len(all) == len(r.known) && !slices.ContainsFunc(all, isNew) {
+		return
+	}
 	now := make(map[string]*seen, len(all))
 	for _, c := range all {
 		if now[c.ID] = r.known[c.ID]; now[c.ID] == nil {

@@ -37,6 +37,9 @@ func Contain(do func()) (err error) {
 
 // In returns the panic that an error comes from, nil if it comes from none.
 func In(err error) *Error {
+	if err == nil { // which is asked of each piece of work
+		return nil
+	}
 	var e *Error
 	if errors.As(err, &e) {
 		return e
