@@ -61,7 +61,10 @@ func newHousehold(t *testing.T, dir string, n int) *household {
 	h := &household{rig: &rig{T: t, Runtime: critest.New(t), dir: filepath.Join(dir, "root"), log: &lines{}},
 		folder: filepath.Join(dir, "manifests"), hints: make(chan fsnotify.Event, 1)}
 	noErr(t, os.Mkdir(h.folder, 0o700))
-	h.configure = func(cfg *config.Config) { cfg.MaxPods, cfg.PodsPerCore = int64(2*n+2), 0 }
+	h.configure = func(cfg *config.Config) {
+		cfg.MaxPods, cfg.PodsPerCore = int64(2*n+2), 0
+		cfg.LogInterval = time.Hour // else all logs are looked at meanwhile, as they are when nothing starts
+	}
 	h.wire = func(c grpc.ClientConnInterface) grpc.ClientConnInterface { return &wired{c, h} }
 	kernel := cgrouptest.V1(t)
 	mkdir, rmdir := kernel.Mkdir, kernel.Rmdir
@@ -217,15 +220,12 @@ func (w *wired) Invoke(ctx context.Context, method string, args, reply any, opts
 	return codec.Unmarshal(data, reply)
 }
 
-// What each other pod adds to the cost of a start and of a removal, at most: about a third more than
-// it did when this was written. It is to come to nothing.
-var (
-	mostMoreOfAStart   = spent{mallocs: 32, bytes: 4400}
-	mostMoreOfARemoval = spent{mallocs: 94, bytes: 11700}
-)
+// mostGrowth is by how many percent a start and a removal may cost more beside others than alone.
+const mostGrowth = 30
 
-// What a start and a removal cost grows little with the number of other pods, from the file to the
-// status: with SCALE, for these numbers.
+// What a start and a removal cost does not grow with the number of other pods, from the file to the
+// status, but for what has to be read of each: its name in the folder, and its line in the runtime's
+// lists. With SCALE, for these numbers.
 func TestWhatAStartCostsBesideOtherPods(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // pools keep what they have
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))  // what is played is counted while nothing else runs
@@ -236,15 +236,19 @@ func TestWhatAStartCostsBesideOtherPods(t *testing.T) {
 		noErr(t, err)
 		start, removal := costsBeside(t, n)
 		t.Logf("beside %d: start %+v, removal %+v", n, start, removal)
-		grows(t, "a start", n, start.minus(aloneStart), mostMoreOfAStart)
-		grows(t, "a removal", n, removal.minus(aloneRemoval), mostMoreOfARemoval)
+		grows(t, "a start", n, aloneStart, start)
+		grows(t, "a removal", n, aloneRemoval, removal)
 	}
 }
 
-// grows checks what something costs more beside n others.
-func grows(t *testing.T, what string, n int, more, most spent) {
+// grows checks how much more something costs beside n others than alone.
+func grows(t *testing.T, what string, n int, alone, beside spent) {
 	t.Helper()
-	if others := int64(n); more.mallocs > most.mallocs*others || more.bytes > most.bytes*others || more.calls > 2 || more.passes > 1 {
-		t.Errorf("%s costs %+v more beside %d others, want at most %+v for each and no calls or passes", what, more, n, most)
+	isMore := func(alone, beside int64) bool { return beside*100 > alone*(100+mostGrowth) }
+	if isMore(alone.mallocs, beside.mallocs) || isMore(alone.bytes, beside.bytes) {
+		t.Errorf("%s costs %+v beside %d others, and %+v alone: more than %d%% more", what, beside, n, alone, mostGrowth)
+	}
+	if more := beside.minus(alone); more.calls > 2 || more.passes > 1 {
+		t.Errorf("%s costs %+v more beside %d others, want no calls or passes", what, more, n)
 	}
 }

@@ -12,11 +12,11 @@ import (
 // reportOf returns what the last snapshot says of a file.
 func (p *looker) reportOf(name string) *File {
 	p.Helper()
-	k := slices.IndexFunc(p.last.Files, func(f File) bool { return filepath.Base(f.Path) == name })
+	k := slices.IndexFunc(p.last.Files, func(f *File) bool { return filepath.Base(f.Path) == name })
 	if k < 0 {
 		p.Fatalf("there is no %s among %v", name, p.last.Files)
 	}
-	return &p.last.Files[k]
+	return p.last.Files[k]
 }
 
 // says checks that a problem of a file has these words.
