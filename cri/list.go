@@ -9,7 +9,6 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -30,7 +29,7 @@ type List[T any] struct {
 // ListContainers lists as Containers does and reports whether anything differs from the
 // last answer that l saw. If nothing does and look is true, it returns no containers.
 func (c *Client) ListContainers(ctx context.Context, labels map[string]string, l *List[rt.Container], look bool) (all []*rt.Container, changed bool, err error) {
-	d := &listDecoder[rt.Container, *rt.Container]{CodecV2: encoding.GetCodecV2("proto"), list: l, look: look}
+	d := &listDecoder[rt.Container, *rt.Container]{codec: protobuf(), list: l, look: look}
 	do := func(ctx context.Context, in *rt.ListContainersRequest, _ ...grpc.CallOption) (*rt.ListContainersResponse, error) {
 		return c.runtime.ListContainers(ctx, in, grpc.ForceCodecV2(d))
 	}
@@ -45,7 +44,7 @@ func (c *Client) ListContainers(ctx context.Context, labels map[string]string, l
 
 // ListSandboxes is the same for sandboxes.
 func (c *Client) ListSandboxes(ctx context.Context, labels map[string]string, l *List[rt.PodSandbox], look bool) (all []*rt.PodSandbox, changed bool, err error) {
-	d := &listDecoder[rt.PodSandbox, *rt.PodSandbox]{CodecV2: encoding.GetCodecV2("proto"), list: l, look: look}
+	d := &listDecoder[rt.PodSandbox, *rt.PodSandbox]{codec: protobuf(), list: l, look: look}
 	do := func(ctx context.Context, in *rt.ListPodSandboxRequest, _ ...grpc.CallOption) (*rt.ListPodSandboxResponse, error) {
 		return c.runtime.ListPodSandbox(ctx, in, grpc.ForceCodecV2(d))
 	}
@@ -64,7 +63,7 @@ type listDecoder[T any, P interface {
 	*T
 	proto.Message
 }] struct {
-	encoding.CodecV2
+	codec
 	list *List[T]
 	look bool // nothing is decoded if nothing has changed
 
