@@ -9,96 +9,127 @@ import (
 	"time"
 )
 
-// Containerd is a private containerd: its root, state, socket, shims and pod
-// network are its own. Its methods are for one goroutine.
-type Containerd struct {
-	Version  string // Distro or Latest
+// Versions of runtimes that a rig can start.
+const (
+	Distro = "distro" // the containerd that the distribution installed
+	Latest = "2.4.2"  // a containerd that `make deps` builds; streams container events
+	CRIO   = "crio"   // the CRI-O in the folder that MONOPOD_CRIO names
+)
+
+// Tested are the versions that everything is tested against, the one that the
+// recordings are compared on last.
+func Tested() []string {
+	if crioFolder() != "" {
+		return []string{CRIO}
+	}
+	return []string{Distro, Latest}
+}
+
+// Runtime is a private container runtime: its root, state, socket, monitors of
+// containers and pod network are its own. Its methods are for one goroutine.
+type Runtime struct {
+	Version  string // Distro, Latest or CRIO
 	Dir      string
 	Endpoint string // unix://...
 	Log      string
 	CRI      *CRI
-	bin      string
-	path     string // PATH with its own shim first
+	kind     kind
+	argv     []string
+	env      []string // besides ours
 	process  *Process
 }
 
-// newContainerd writes the configuration under dir, with network as pod network
-// and registry as the source of all images. Start starts it.
-func newContainerd(dir, version string, network *Network, registry string) (*Containerd, error) {
-	bin, shims, err := binaries(version)
-	if err != nil {
-		return nil, err
-	}
-	number, err := major(bin)
-	if err != nil {
-		return nil, err
-	}
-	path := os.Getenv("PATH")
-	if shims != "" {
-		path = shims + ":" + path
-	}
-	c := &Containerd{Version: version, Dir: dir, bin: bin, path: path, Log: filepath.Join(dir, "containerd.log"),
-		Endpoint: "unix://" + filepath.Join(dir, "containerd.sock")}
-	certs := filepath.Join(dir, "certs.d", "_default")
-	if err := os.MkdirAll(certs, 0o755); err != nil {
-		return nil, fmt.Errorf("configure containerd: %w", err)
-	}
-	s := newSettings(dir, network)
-	config := s.configV2()
-	if number >= 2 {
-		config = s.configV3()
-	}
-	err = errors.Join(os.WriteFile(c.config(), []byte(config), 0o644),
-		os.WriteFile(filepath.Join(certs, "hosts.toml"), []byte(hosts(registry)), 0o644))
-	if err != nil {
-		return nil, fmt.Errorf("configure containerd: %w", err)
-	}
-	if c.CRI, err = DialCRI(c.Endpoint); err != nil {
-		return nil, err
-	}
-	return c, nil
+// kind is what a maker of runtimes calls things, and how its runtimes are told.
+type kind struct {
+	name   string // what the ids of containers in a status begin with
+	cgroup string // what the names of containers' cgroups begin with, before the id
+	// pauses is how many processes a sandbox has of its own, without any container.
+	pauses uint64
+	// mirror has a runtime in dir ask addr, over plain http, for the images of host.
+	mirror func(dir, host, addr string) error
+	// rereads says that a runtime looks for such files on SIGHUP, not at each pull.
+	rereads bool
 }
 
-func (c *Containerd) config() string { return filepath.Join(c.Dir, "config.toml") }
+// newRuntime writes the configuration under dir, with network as pod network and
+// registry as the source of all images. Start starts it.
+func newRuntime(dir, version string, network *Network, registry string) (r *Runtime, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("configure %s: %w", version, err)
+	}
+	if version == CRIO {
+		r, err = newCRIO(dir, network, registry)
+	} else {
+		r, err = newContainerd(dir, version, network, registry)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("configure %s: %w", version, err)
+	}
+	r.Version, r.Dir = version, dir
+	r.CRI, err = DialCRI(r.Endpoint)
+	return r, err
+}
 
-// Start starts containerd and waits until its CRI Status is ready.
-func (c *Containerd) Start(ctx context.Context) error {
+// Start starts the runtime and waits until its CRI Status is ready.
+func (r *Runtime) Start(ctx context.Context) error {
 	var err error
-	if c.process, err = StartProcess(c.Log, []string{"PATH=" + c.path}, c.bin, "-c", c.config()); err != nil {
+	if r.process, err = StartProcess(r.Log, r.env, r.argv...); err != nil {
 		return err
 	}
 	return Until(ctx, 2*time.Minute, func() error {
 		select {
-		case <-c.process.Done():
-			return Final(fmt.Errorf("containerd ended: %w\n%s", c.process.Err(), Tail(c.Log, 20)))
+		case <-r.process.Done():
+			return Final(fmt.Errorf("%s ended: %w\n%s", filepath.Base(r.argv[0]), r.process.Err(), Tail(r.Log, 20)))
 		default:
-			return c.CRI.Ready(ctx)
+			return r.CRI.Ready(ctx)
 		}
 	})
 }
 
-// Kill ends containerd with SIGKILL. Containers run on under their shims.
-func (c *Containerd) Kill() {
-	if c.process != nil {
-		c.process.Kill()
-		c.process = nil
+// Kill ends the runtime with SIGKILL. Containers run on under their monitors.
+func (r *Runtime) Kill() {
+	if r.process != nil {
+		r.process.Kill()
+		r.process = nil
 	}
 }
 
-// Stop ends containerd with SIGTERM, or SIGKILL after a minute. Containers run on.
-func (c *Containerd) Stop() error {
-	if c.process == nil {
+// Stop ends the runtime with SIGTERM, or SIGKILL after a minute. Containers run on.
+func (r *Runtime) Stop() error {
+	if r.process == nil {
 		return nil
 	}
-	err := c.process.Stop(time.Minute)
-	c.process = nil
+	err := r.process.Stop(time.Minute)
+	r.process = nil
 	return err
 }
 
-// Running says whether containerd was started and not stopped.
-func (c *Containerd) Running() bool { return c.process != nil }
+// Running says whether the runtime was started and not stopped.
+func (r *Runtime) Running() bool { return r.process != nil }
 
-// Restart stops containerd, as an upgrade does, and starts it again.
-func (c *Containerd) Restart(ctx context.Context) error {
-	return errors.Join(c.Stop(), c.Start(ctx))
+// Restart stops the runtime, as an upgrade does, and starts it again.
+func (r *Runtime) Restart(ctx context.Context) error {
+	return errors.Join(r.Stop(), r.Start(ctx))
+}
+
+// ContainerID is how a status names the container with that id.
+func (r *Runtime) ContainerID(id string) string { return r.kind.name + "://" + id }
+
+// Cgroup is the name of a container's cgroup, below that of its pod, where no
+// systemd makes it.
+func (r *Runtime) Cgroup(id string) string { return r.kind.cgroup + id }
+
+// Pauses is how many processes a sandbox with namespaces of its own has, without any
+// container.
+func (r *Runtime) Pauses() uint64 { return r.kind.pauses }
+
+// MountsImages says whether the runtime mounts images as volumes.
+func (r *Runtime) MountsImages() bool { return r.Version != Distro }
+
+// Mirror has the runtime, which runs, ask addr for the images of host, over plain http.
+func (r *Runtime) Mirror(host, addr string) error {
+	if err := r.kind.mirror(r.Dir, host, addr); err != nil {
+		return fmt.Errorf("mirror %s: %w", host, err)
+	}
+	return r.reread()
 }

@@ -1,0 +1,47 @@
+package rig
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// containerd is what its versions have in common.
+var containerd = kind{name: "containerd", pauses: 1, mirror: writeHosts}
+
+// newContainerd writes the configuration of a containerd of that version.
+func newContainerd(dir, version string, network *Network, registry string) (*Runtime, error) {
+	bin, shims, err := binaries(version)
+	if err != nil {
+		return nil, err
+	}
+	number, err := major(bin)
+	if err != nil {
+		return nil, err
+	}
+	path := os.Getenv("PATH")
+	if shims != "" {
+		path = shims + ":" + path
+	}
+	s := newSettings(dir, network)
+	config := s.configV2()
+	if number >= 2 {
+		config = s.configV3()
+	}
+	file := filepath.Join(dir, "config.toml")
+	err = errors.Join(os.WriteFile(file, []byte(config), 0o644), writeHosts(dir, "_default", registry))
+	return &Runtime{kind: containerd, argv: []string{bin, "-c", file}, env: []string{"PATH=" + path},
+		Log: filepath.Join(dir, "containerd.log"), Endpoint: "unix://" + filepath.Join(dir, "containerd.sock")}, err
+}
+
+// writeHosts sends the pulls of a host, or of whatever host with "_default", to addr
+// over plain http.
+func writeHosts(dir, host, addr string) error {
+	dir = filepath.Join(dir, "certs.d", host)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("server = \"http://%[1]s\"\n[host.\"http://%[1]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", addr)
+	return os.WriteFile(filepath.Join(dir, "hosts.toml"), []byte(text), 0o644)
+}
