@@ -2,6 +2,8 @@
 # make test    lint, unit, arm64, e2e: must pass, as must make test-vm SHORT=1 (root)
 # make arm64   the tests of what computes, and the binary itself, on an emulated arm64 (root)
 # make golden  compare pods with those of a kubelet (root; also a part of make test)
+# make e2e-crio the end-to-end tests, golden among them, on the CRI-O in a folder (root; no
+#              part of make test): CRIO=DIR RUNTIME=runc EVENTS=1
 # make bench   measure monopod beside bare CRI calls (root)
 # make model   random walks through what may happen to an agent: SEED=7 STEPS=100000
 # make fuzz    every fuzz target of the module, one after the other: FUZZTIME=10s
@@ -28,7 +30,7 @@ NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 # and 0.5 MB less. The runtime's gRPC has an HTTP/2 of its own.
 RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithttp2 -ldflags "-s -w"
 
-.PHONY: build test lint unit arm64 e2e golden bench model mutate fuzz scale demo deb vm test-vm power-cuts moments vm-deps deps root cc dbus emulator packages clean
+.PHONY: build test lint unit arm64 e2e golden e2e-crio crio bench model mutate fuzz scale demo deb vm test-vm power-cuts moments vm-deps deps root cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
@@ -85,6 +87,24 @@ e2e: deps
 
 golden: deps
 	go test -tags e2e -count=1 -v -run '^TestGolden$$' ./agent/e2e
+
+# CRIO is a folder with the programs crio and pinns of a CRI-O; all else that it needs is
+# installed. RUNTIME is runc or crun; EVENTS=1 has CRI-O stream container events, which it
+# does not by default. RUN picks tests.
+e2e-crio: export MONOPOD_CRIO = $(abspath $(CRIO))
+e2e-crio: export MONOPOD_CRIO_RUNTIME = $(or $(RUNTIME),runc)
+e2e-crio: export MONOPOD_CRIO_EVENTS = $(or $(EVENTS),0)
+e2e-crio: crio packages
+	go test -tags e2e -count=1 -v -timeout 90m -run '$(RUN)' ./agent/e2e
+
+crio: root
+	@[ -n "$(CRIO)" ] || { echo "say where CRI-O is: make e2e-crio CRIO=DIR, where DIR has the programs crio and pinns"; exit 1; }
+	@for program in crio pinns; do [ -x "$(CRIO)/$$program" ] || { echo "CRIO=$(CRIO) has no program $$program"; exit 1; }; done
+	@need=(); \
+	command -v conmon >/dev/null || need+=(conmon); \
+	command -v $(or $(RUNTIME),runc) >/dev/null || need+=($(or $(RUNTIME),runc)); \
+	$(call install,$${need[*]})
+	@echo "CRI-O: $$("$(CRIO)/crio" --version | head -n 1), with $(or $(RUNTIME),runc), container events $(if $(filter 1,$(EVENTS)),on,off)"
 
 # FLAGS="-pods 20,100 -singles 15 -crashes 15 -rounds 3 -idle 30s -json FILE -last FILE -bare"
 bench: deps

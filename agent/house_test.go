@@ -65,7 +65,7 @@ var (
 		"agent/cli/client":    {"agent/print", "agent/clip", "agent/events", "agent/hold", "agent/shutdown", "agent/status", "cri", "manifests", "manifests/annotations", "manifests/decode"},
 		"agent/cli/clitest":   {"agent/server", "agent/status"},
 		"agent/cli/command":   {"agent/choice", "agent/cli/client", "agent/print", "agent/config", "agent/status", "manifests/annotations", "manifests/decode"},
-		"agent/cli/cp":        {"agent/print", "agent/disk", "agent/stream"},
+		"agent/cli/cp":        {"agent/print", "agent/disk", "agent/runtimewords", "agent/stream"},
 		"agent/cli/forward":   {"agent/print", "agent/stream"},
 		"agent/cli/diff":      {"agent/admission", "agent/checkpoint", "agent/cli/client", "agent/print", "agent/config", "agent/hold", "agent/outlook", "agent/plan", "agent/podstatus", "agent/rollout", "agent/status", "agent/update", "manifests"},
 		"agent/cli/owner":     {"agent/cli/client", "agent/cli/command"},

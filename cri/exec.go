@@ -10,7 +10,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // the codec that execCodec wraps
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
@@ -39,7 +38,7 @@ func (c *Client) ExecSync(ctx context.Context, id string, command []string,
 	request := &rt.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: seconds}
 	exec := func(ctx context.Context, in *rt.ExecSyncRequest, _ ...grpc.CallOption) (*rt.ExecSyncResponse, error) {
 		a, err := c.runtime.ExecSync(ctx, in, grpc.MaxCallRecvMsgSize(execAnswerMost),
-			grpc.ForceCodecV2(execCodec{encoding.GetCodecV2("proto")}))
+			grpc.ForceCodecV2(execCodec{protobuf()}))
 		if tooLarge(err) {
 			return nil, status.Error(codes.ResourceExhausted, TooLargeWords)
 		}
@@ -82,7 +81,7 @@ func clipped(out []byte) []byte {
 // execCodec decodes answers of ExecSync straight from the buffers that they were
 // received into: the usual codec would copy all of an output twice, and keep the
 // memory of it.
-type execCodec struct{ encoding.CodecV2 }
+type execCodec struct{ codec }
 
 // Unmarshal decodes an ExecSyncResponse.
 func (execCodec) Unmarshal(data mem.BufferSlice, v any) error {

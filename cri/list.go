@@ -10,7 +10,6 @@ import (
 	"maps"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -81,7 +80,7 @@ func (c *Changes[T]) Keep() {
 
 // ListContainers lists as Containers does, and tells what differs from the last answer that l keeps.
 func (c *Client) ListContainers(ctx context.Context, labels map[string]string, l *List[rt.Container]) (*Changes[rt.Container], error) {
-	d := &listDecoder[rt.Container, *rt.Container]{CodecV2: encoding.GetCodecV2("proto"), changes: &Changes[rt.Container]{list: l}}
+	d := &listDecoder[rt.Container, *rt.Container]{codec: protobuf(), changes: &Changes[rt.Container]{list: l}}
 	do := func(ctx context.Context, in *rt.ListContainersRequest, _ ...grpc.CallOption) (*rt.ListContainersResponse, error) {
 		return c.runtime.ListContainers(ctx, in, grpc.ForceCodecV2(d))
 	}
@@ -96,7 +95,7 @@ func (c *Client) ListContainers(ctx context.Context, labels map[string]string, l
 
 // ListSandboxes is the same for sandboxes.
 func (c *Client) ListSandboxes(ctx context.Context, labels map[string]string, l *List[rt.PodSandbox]) (*Changes[rt.PodSandbox], error) {
-	d := &listDecoder[rt.PodSandbox, *rt.PodSandbox]{CodecV2: encoding.GetCodecV2("proto"), changes: &Changes[rt.PodSandbox]{list: l}}
+	d := &listDecoder[rt.PodSandbox, *rt.PodSandbox]{codec: protobuf(), changes: &Changes[rt.PodSandbox]{list: l}}
 	do := func(ctx context.Context, in *rt.ListPodSandboxRequest, _ ...grpc.CallOption) (*rt.ListPodSandboxResponse, error) {
 		return c.runtime.ListPodSandbox(ctx, in, grpc.ForceCodecV2(d))
 	}
@@ -122,7 +121,7 @@ type listDecoder[T any, P interface {
 	*T
 	proto.Message
 }] struct {
-	encoding.CodecV2
+	codec
 	changes *Changes[T]
 }
 

@@ -52,7 +52,7 @@ func survivesKillsWhileStarting(w *world) {
 	}
 	// containerd may hold on to the task of a start that was broken off, and refuse
 	// to remove the container until it has looked again.
-	check(w.T, w.rig.Containerd.Restart(w.Context()))
+	check(w.T, w.rig.Runtime.Restart(w.Context()))
 	w.until("/healthz recovers", func() error { return w.agent.Healthy(w.Context()) })
 }
 
@@ -159,9 +159,9 @@ func recoversFromARuntimeCrash(w *world) {
 	w.write("one", sleeper)
 	w.write("two", sleeper)
 	before := w.running("one", "two")
-	said := logLines(w, w.rig.Containerd.Dir)
+	said := logLines(w, w.rig.Runtime.Dir)
 
-	w.rig.Containerd.Kill()
+	w.rig.Runtime.Kill()
 	w.until("/healthz fails", func() error {
 		code, body, err := w.agent.Get(w.Context(), "/healthz")
 		if err == nil && code != http.StatusInternalServerError {
@@ -175,16 +175,16 @@ func recoversFromARuntimeCrash(w *world) {
 		w.manifests("has taken the new manifest", func(r report) bool { return len(r.Files) == 3 })
 		time.Sleep(time.Second)
 	}
-	if n := logLines(w, w.rig.Containerd.Dir) - said; n != 1 {
+	if n := logLines(w, w.rig.Runtime.Dir) - said; n != 1 {
 		w.Errorf("the log speaks of the runtime %d times while it is down, want once", n)
 	}
 
-	check(w.T, w.rig.Containerd.Start(w.Context()))
+	check(w.T, w.rig.Runtime.Start(w.Context()))
 	w.until("/healthz recovers", func() error { return w.agent.Healthy(w.Context()) })
 	w.running("meanwhile")
 	w.same(before)
 
-	check(w.T, w.rig.Containerd.Restart(w.Context())) // as an upgrade does
+	check(w.T, w.rig.Runtime.Restart(w.Context())) // as an upgrade does
 	w.until("/healthz recovers", func() error { return w.agent.Healthy(w.Context()) })
 	w.crash(before["one"])
 	w.successor("one", 1)

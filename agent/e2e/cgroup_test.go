@@ -45,7 +45,7 @@ func placesPodsInCgroups(w *world) {
 		check(w.T, err)
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 		check(w.T, err)
-		if want := path + "/" + run[row.pod].ID; !strings.Contains(string(b), want) {
+		if want := path + "/" + w.rig.Runtime.Cgroup(run[row.pod].ID); !strings.Contains(string(b), want) {
 			w.Errorf("%s runs in\n%s, want %s", row.pod, b, want)
 		}
 	}

@@ -26,7 +26,7 @@ import (
 // those that nobody needs go, the one used least recently first, and no others.
 func TestImagesAreCollected(t *testing.T) {
 	binary := monopod(t)
-	for _, version := range versions() {
+	for _, version := range rig.Tested() {
 		t.Run(version, func(t *testing.T) {
 			r := open(t, version)
 			disk := onSmallDisk(t, r)
@@ -41,8 +41,8 @@ func TestImagesAreCollected(t *testing.T) {
 // and returns where it is.
 func onSmallDisk(t *testing.T, r *rig.Rig) string {
 	t.Helper()
-	check(t, r.Containerd.Stop())
-	file, dir := filepath.Join(r.Dir, "disk"), filepath.Join(r.Containerd.Dir, "root")
+	check(t, r.Runtime.Stop())
+	file, dir := filepath.Join(r.Dir, "disk"), filepath.Join(r.Runtime.Dir, "root")
 	check(t, os.WriteFile(file, nil, 0o600))
 	check(t, os.Truncate(file, 400<<20))
 	if out, err := exec.Command("mkfs.ext4", "-q", "-m", "0", file).CombinedOutput(); err != nil {
@@ -53,7 +53,7 @@ func onSmallDisk(t *testing.T, r *rig.Rig) string {
 	}
 	t.Cleanup(func() { // nothing of the rig looks into what is unmounted
 		_ = r.CRI.RemoveAll(context.Background(), "")
-		if err := r.Containerd.Stop(); err != nil {
+		if err := r.Runtime.Stop(); err != nil {
 			t.Errorf("stop containerd: %v", err)
 		}
 		err := rig.Until(context.Background(), 10*time.Second, func() error { return syscall.Unmount(dir, 0) })
@@ -61,7 +61,7 @@ func onSmallDisk(t *testing.T, r *rig.Rig) string {
 			t.Errorf("unmount %s: %v", dir, err)
 		}
 	})
-	check(t, r.Containerd.Start(t.Context()))
+	check(t, r.Runtime.Start(t.Context()))
 	return dir
 }
 
@@ -108,7 +108,7 @@ func runInProcess(w *world) {
 func spare(w *world, repo string) string {
 	w.Helper()
 	data := make([]byte, 10<<20)
-	seed := []byte(w.rig.Containerd.Version + repo)
+	seed := []byte(w.rig.Runtime.Version + repo)
 	for k, x := 0, uint32(1); k < len(data); k++ { // bytes that do not compress
 		x = x*1664525 + 1013904223 + uint32(seed[k%len(seed)])
 		data[k] = byte(x >> 24)

@@ -111,10 +111,10 @@ func changesInPlace(w *world) {
 		id = w.containers("two")[i].ID
 	}
 	w.cgroup(pod(), "memory/memory.limit_in_bytes", "167772160", "memory.max", "167772160")
-	w.cgroup(filepath.Join(pod(), id), "memory/memory.limit_in_bytes", "100663296", "memory.max", "100663296")
-	w.cgroup(filepath.Join(pod(), id), "cpu/cpu.cfs_quota_us", "40000", "cpu.max", "40000 100000")
+	w.cgroup(filepath.Join(pod(), w.rig.Runtime.Cgroup(id)), "memory/memory.limit_in_bytes", "100663296", "memory.max", "100663296")
+	w.cgroup(filepath.Join(pod(), w.rig.Runtime.Cgroup(id)), "cpu/cpu.cfs_quota_us", "40000", "cpu.max", "40000 100000")
 	edit("limits: {cpu: 400m, memory: 96Mi}", "limits: {cpu: 300m, memory: 80Mi}")
-	w.cgroup(filepath.Join(pod(), id), "memory/memory.limit_in_bytes", "83886080", "memory.max", "83886080")
+	w.cgroup(filepath.Join(pod(), w.rig.Runtime.Cgroup(id)), "memory/memory.limit_in_bytes", "83886080", "memory.max", "83886080")
 	w.cgroup(pod(), "memory/memory.limit_in_bytes", "150994944", "memory.max", "150994944")
 	checkAll("a resize", true, true, true)
 

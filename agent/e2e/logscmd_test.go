@@ -189,7 +189,7 @@ func (r *restlessRuntime) tell() error {
 // function that it returns is called, which returns how often. How often so far
 // is told in a folder.
 func (w *world) rotate(pod, dir string) func() int {
-	c, err := cri.Dial(w.rig.Containerd.Endpoint)
+	c, err := cri.Dial(w.rig.Runtime.Endpoint)
 	check(w.T, err)
 	rt := &restlessRuntime{w: w, pod: pod, cri: c, dir: dir}
 	r := logs.New(logs.Config{MaxSize: 16 << 10, MaxFiles: 8, Interval: 100 * time.Millisecond}, rt, slog.New(slog.DiscardHandler))

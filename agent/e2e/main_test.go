@@ -15,9 +15,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// versions are the containerds that everything is tested against.
-func versions() []string { return []string{rig.Distro, rig.Latest} }
-
 // scenario is one story of a user. Its name, in lower case, is the namespace of
 // its pods; it has an agent of its own, not started.
 type scenario struct {
@@ -25,11 +22,11 @@ type scenario struct {
 	run  func(w *world)
 }
 
-// TestMonopod tells every story on every containerd. A containerd is shared by the
+// TestMonopod tells every story on every runtime. A runtime is shared by the
 // stories; what they leave behind there fails the run.
 func TestMonopod(t *testing.T) {
 	binary := monopod(t)
-	for _, version := range versions() {
+	for _, version := range rig.Tested() {
 		t.Run(version, func(t *testing.T) {
 			r := open(t, version)
 			for _, s := range scenarios() {
@@ -39,13 +36,13 @@ func TestMonopod(t *testing.T) {
 	}
 }
 
-// TestKills kills the agent in the middle of what it does. It has a containerd to
-// itself: both versions lose a shim now and then when a client dies during a call,
+// TestKills kills the agent in the middle of what it does. It has a runtime to
+// itself: both containerds lose a shim now and then when a client dies during a call,
 // whichever client that is, so what is left in the runtime is only logged. The
 // agent must still remove all that the runtime knows of.
 func TestKills(t *testing.T) {
 	binary := monopod(t)
-	for _, version := range versions() {
+	for _, version := range rig.Tested() {
 		t.Run(version, func(t *testing.T) {
 			r := openLeaky(t, version)
 			survivesKillsWhileStarting(newWorld(t, r, binary, "kills"))

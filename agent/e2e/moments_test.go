@@ -31,7 +31,7 @@ func TestRandomMoments(t *testing.T) {
 		check(t, err)
 		times = n
 	}
-	for _, version := range versions() {
+	for _, version := range rig.Tested() {
 		t.Run(version, func(t *testing.T) {
 			r := openLeaky(t, version)
 			survivesRandomMoments(newWorld(t, r, binary, "moments"), times)
@@ -99,7 +99,7 @@ func survivesRandomMoments(w *world, times int) {
 		m.settle()
 	}
 	// See survivesKillsWhileStarting.
-	check(w.T, w.rig.Containerd.Restart(w.Context()))
+	check(w.T, w.rig.Runtime.Restart(w.Context()))
 	w.until("/healthz recovers", func() error { return w.agent.Healthy(w.Context()) })
 }
 

@@ -238,15 +238,15 @@ func (o *onceRun) nothingIsLeft() {
 func outlivesTheRuntime(o *onceRun) {
 	o.start(o.pod("job", "Never", "for i in 1 2 3 4; do echo $i; sleep 1; done; exit 4"))
 	o.runs(1)
-	o.w.rig.Containerd.Kill()
+	o.w.rig.Runtime.Kill()
 	time.Sleep(time.Second) // for the run to miss it
-	check(o.T, o.w.rig.Containerd.Start(o.Context()))
+	check(o.T, o.w.rig.Runtime.Start(o.Context()))
 	o.ends(4)
 	o.prints("job/main | 1", "job/main | 2", "job/main | 3", "job/main | 4")
 
 	o.start(o.pod("left", "Never", "trap 'exit 0' TERM; sleep 3600 & wait"))
 	o.runs(1)
-	o.w.rig.Containerd.Kill()
+	o.w.rig.Runtime.Kill()
 	for _, answer := range []string{"what runs is stopped", "kills what still runs", "gives up"} {
 		o.signal(syscall.SIGTERM)
 		o.hears(answer)
@@ -257,7 +257,7 @@ func outlivesTheRuntime(o *onceRun) {
 		o.Fatalf("folders %v, want one", dirs)
 	}
 	o.says("something is left of pod "+o.ns+"/left-"+rig.Node, "`monopod once --remove "+dirs[0]+"`")
-	check(o.T, o.w.rig.Containerd.Start(o.Context()))
+	check(o.T, o.w.rig.Runtime.Start(o.Context()))
 	o.flags = []string{"--remove", dirs[0]}
 	o.launch()
 	o.ends(0)

@@ -39,8 +39,8 @@ func startsAPod(w *world) {
 	s := w.status("one", "is ready", func(s v1.PodStatus) bool {
 		return s.Phase == v1.PodRunning && len(s.ContainerStatuses) == 1 && s.ContainerStatuses[0].Ready
 	})
-	if id := s.ContainerStatuses[0].ContainerID; id != "containerd://"+c.ID {
-		w.Errorf("container id in the status is %q, want containerd://%s", id, c.ID)
+	if id := s.ContainerStatuses[0].ContainerID; id != w.rig.Runtime.ContainerID(c.ID) {
+		w.Errorf("container id in the status is %q, want %q", id, w.rig.Runtime.ContainerID(c.ID))
 	}
 	w.ps("one", "Running")
 	w.until("its log holds what it printed", func() error {
@@ -167,7 +167,7 @@ func tellsOfAnOOMKill(w *world) {
 
 func waitsForAnImage(w *world) {
 	w.start()
-	image := "registry.test/" + w.ns + "-" + w.rig.Containerd.Version + ":1"
+	image := "registry.test/" + w.ns + "-" + w.rig.Runtime.Version + ":1"
 	w.write("late", strings.Replace(sleeper, rig.Busybox, image, 1))
 	w.status("late", "says that the image is missing", func(s v1.PodStatus) bool {
 		return len(s.ContainerStatuses) == 1 && s.ContainerStatuses[0].State.Waiting != nil &&

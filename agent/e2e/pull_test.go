@@ -26,7 +26,7 @@ func (w *world) waiting(pod string, words ...string) {
 }
 
 // denied is what runtimes say of a registry that does not let them in.
-var denied = []string{"401", "no basic auth credentials"}
+var denied = []string{"401", "no basic auth credentials", "authentication required"}
 
 // pullsWithCredentials pulls from a registry that asks for a password: the
 // node's docker config has one, a plugin has another, and a third is wrong.
@@ -83,7 +83,7 @@ func pullsThroughTrouble(w *world) {
 		says []string
 	}{
 		"denied":  {asks("nobody", "nothing"), denied},
-		"missing": {says(http.StatusNotFound), []string{"not found"}},
+		"missing": {says(http.StatusNotFound), []string{"not found", "manifest unknown", "404"}},
 		"busy":    {says(http.StatusTooManyRequests), []string{"429"}},
 		"broken":  {says(http.StatusServiceUnavailable), []string{"503"}},
 	}

@@ -3,14 +3,11 @@
 package e2e
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -45,11 +42,11 @@ func newMoody(w *world, host string) *moody {
 	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {} // who asked has gone
 	m := &moody{world: w, host: host, next: proxy, moods: map[string]mood{}}
 	s := httptest.NewServer(m)
-	w.Cleanup(s.Close)
-	dir := filepath.Join(w.rig.Containerd.Dir, "certs.d", host)
-	check(w.T, os.MkdirAll(dir, 0o755))
-	hosts := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", s.URL, s.URL)
-	check(w.T, os.WriteFile(filepath.Join(dir, "hosts.toml"), []byte(hosts), 0o644))
+	w.Cleanup(func() {
+		s.CloseClientConnections() // CRI-O goes on with a pull that is given up
+		s.Close()
+	})
+	check(w.T, w.rig.Runtime.Mirror(host, s.Listener.Addr().String()))
 	return m
 }
 

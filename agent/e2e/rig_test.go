@@ -21,7 +21,7 @@ import (
 // TestRig shows that the rig itself works with bare CRI calls, and that it sees
 // leaks: a test that cannot fail proves nothing.
 func TestRig(t *testing.T) {
-	for _, version := range versions() {
+	for _, version := range rig.Tested() {
 		t.Run(version, func(t *testing.T) {
 			r := open(t, version)
 			ctx := t.Context()
@@ -30,12 +30,12 @@ func TestRig(t *testing.T) {
 			check(t, host.Start(ctx, r.CRI))
 			check(t, barePod(r, "cni", false).Start(ctx, r.CRI))
 
-			r.Containerd.Kill()
-			check(t, r.Containerd.Start(ctx))
+			r.Runtime.Kill()
+			check(t, r.Runtime.Start(ctx))
 			cs, err := r.CRI.Containers(ctx, "bare")
 			check(t, err)
 			if len(cs) != 2 || cs[0].State != "Running" || cs[1].State != "Running" {
-				t.Errorf("after a crash of containerd: %+v, want two running containers", cs)
+				t.Errorf("after a crash of the runtime: %+v, want two running containers", cs)
 			}
 			check(t, host.Stop(ctx, r.CRI))
 
@@ -97,7 +97,7 @@ func TestJanitor(t *testing.T) {
 
 // orphan opens a rig, runs a pod, says so, and waits to be killed.
 func orphan(t *testing.T) {
-	r, err := rig.Open(t.Context(), rig.Distro)
+	r, err := rig.Open(t.Context(), rig.Tested()[0])
 	check(t, err)
 	p := barePod(r, "cni", false)
 	check(t, r.CRI.Pull(t.Context(), rig.Busybox))
@@ -122,16 +122,19 @@ func barePod(r *rig.Rig, name string, hostNetwork bool) *rig.BarePod {
 		Command: []string{"sleep", "3600"}, Grace: 1}
 }
 
+// newest is the version for what is tested on one runtime.
+func newest() string { return rig.Tested()[len(rig.Tested())-1] }
+
 // open opens a rig that is closed when the test ends; a leak fails the test.
 func open(t *testing.T, version string) *rig.Rig {
 	t.Helper()
 	return openWith(t, version, func(leaks []string) { t.Errorf("leaks:\n%s", strings.Join(leaks, "\n")) })
 }
 
-// openLeaky is open for tests that break off calls to containerd; leaks are counted.
+// openLeaky is open for tests that break off calls to the runtime; leaks are counted.
 func openLeaky(t *testing.T, version string) *rig.Rig {
 	t.Helper()
-	return openWith(t, version, func(leaks []string) { t.Logf("containerd left %d things, such as %s", len(leaks), leaks[0]) })
+	return openWith(t, version, func(leaks []string) { t.Logf("the runtime left %d things, such as %s", len(leaks), leaks[0]) })
 }
 
 func openWith(t *testing.T, version string, leaked func([]string)) *rig.Rig {

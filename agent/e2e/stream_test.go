@@ -63,8 +63,9 @@ func (w *world) forward(ports int, args ...string) *forwarder {
 		var from string
 		var remote int
 		if line := f.line(); len(f.ports) < ports {
-			_, err := fmt.Sscanf(line, "Forwarding from %s -> %d", &from, &remote)
-			check(w.T, err)
+			if _, err := fmt.Sscanf(line, "Forwarding from %s -> %d", &from, &remote); err != nil {
+				w.Fatalf("port-forward says %q: %v", line, err)
+			}
 			_, port, err := net.SplitHostPort(from)
 			check(w.T, err)
 			f.ports = append(f.ports, port)

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"monopod/agent/e2e/rig"
 )
 
 // cluttering has a volume that is mounted.
@@ -30,7 +28,7 @@ const cluttering = `
 // the next one, and the look for leaks, find nothing of it.
 func TestFailedScenarioIsCleared(t *testing.T) {
 	binary := monopod(t)
-	r := open(t, rig.Latest)
+	r := open(t, newest())
 	w := newWorld(t, r, binary, "failed")
 	w.start()
 	w.write("left", cluttering)
@@ -52,7 +50,7 @@ func TestFailedScenarioIsCleared(t *testing.T) {
 	check(t, os.Mkdir(cgroup, 0o755))
 	check(t, os.WriteFile(filepath.Join(cgroup, "cgroup.procs"), []byte(strconv.Itoa(stray.Process.Pid)), 0o644))
 	w.kill()
-	r.Containerd.Kill()
+	r.Runtime.Kill()
 
 	w.sweep(t.Context())
 	<-ended

@@ -16,7 +16,7 @@ import (
 // TestCutSwitches has a containerd of its own, as TestKills has, and for the same reason.
 func TestCutSwitches(t *testing.T) {
 	binary := monopod(t)
-	for _, version := range versions() {
+	for _, version := range rig.Tested() {
 		t.Run(version, func(t *testing.T) {
 			r := openLeaky(t, version)
 			cutsSwitches(newWorld(t, r, binary, "cuts"))
@@ -52,7 +52,7 @@ func cutsSwitches(w *world) {
 		}
 	}
 	// See survivesKillsWhileStarting.
-	check(w.T, w.rig.Containerd.Restart(w.Context()))
+	check(w.T, w.rig.Runtime.Restart(w.Context()))
 	w.until("/healthz recovers", func() error { return w.agent.Healthy(w.Context()) })
 }
 

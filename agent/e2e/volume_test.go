@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-
-	"monopod/agent/e2e/rig"
 )
 
 // described is a pod that checks what its volumes say of it, as a user who
@@ -73,7 +71,7 @@ const carried = `
 func mountsImages(w *world) {
 	w.start()
 	w.write("image", carried)
-	if w.rig.Containerd.Version == rig.Latest {
+	if w.rig.Runtime.MountsImages() {
 		w.phase("image", v1.PodSucceeded)
 		return
 	}

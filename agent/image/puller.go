@@ -108,6 +108,16 @@ func (p *Puller) Present(ctx context.Context, name string, policy v1.PullPolicy,
 	return nil, "", nil
 }
 
+// Has reports whether the runtime has the image of an id that it gave, which may be no
+// name: CRI-O's has no algorithm.
+func (p *Puller) Has(ctx context.Context, id string, sandbox *rt.PodSandboxConfig) (bool, error) {
+	img, err := p.cri.Image(ctx, spec(id, sandbox))
+	if err != nil {
+		return false, inspection(ctx, id, err)
+	}
+	return img != nil, nil
+}
+
 // Request is one image that a pod needs.
 type Request struct {
 	Pod     string // uid; back-offs are its own

@@ -67,11 +67,11 @@ func (g *images) dropMissing(ctx context.Context, p *v1.Pod, sandbox *rt.PodSand
 			if ref == "" || there[ref] {
 				continue
 			}
-			img, _, err := g.set.Settings.Images.Present(ctx, ref, v1.PullIfNotPresent, sandbox)
+			has, err := g.set.Settings.Images.Has(ctx, ref, sandbox)
 			if err != nil {
 				return fmt.Errorf("image %q: %w", ref, err)
 			}
-			if img == nil {
+			if !has {
 				g.set.Drop(p, name)
 				break
 			}

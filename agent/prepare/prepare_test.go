@@ -324,6 +324,22 @@ func TestTheLastLookSaysWhatItKnowsOfTheNetwork(t *testing.T) {
 	}
 }
 
+// CRI-O's ids of images are no names.
+func TestTheLastLookFindsImagesOfCRIO(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.runtime.LikeCRIO()
+		r.runtime.AddImage("img:1")
+		task := r.starts(version("img:1"))
+		r.lacks(false)
+		task.Look(true)
+		r.hear()
+		r.lacks(false)
+		if !r.last.Final {
+			t.Error("the last look does not end")
+		}
+	})
+}
+
 // The sync loop takes a last look back that failed, and asks for it again once the version is said
 // to be ready. A runtime that goes on to fail is asked with a back-off, and found again.
 func TestALastLookThatFailsIsNotMadeAgainAtOnce(t *testing.T) {

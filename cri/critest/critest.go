@@ -21,6 +21,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -176,11 +177,23 @@ func (r *Runtime) LikeContainerd16() {
 }
 
 // LikeCRIO names the runtime cri-o. As one whose enable_pod_events is false, it ends the
-// streams of container events at once without an error.
+// streams of container events at once without an error; it leaves the algorithm away
+// from the ids of images.
 func (r *Runtime) LikeCRIO() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.name = "cri-o"
+	for _, image := range r.images {
+		image.Id = r.imageID(image.Id)
+	}
+}
+
+// imageID is the id of the image with a digest. r.mu is held.
+func (r *Runtime) imageID(digest string) string {
+	if r.name == "cri-o" {
+		return strings.TrimPrefix(digest, "sha256:")
+	}
+	return digest
 }
 
 // Takes makes a method work that long from now on, its name reserved or its

@@ -48,8 +48,9 @@ func (r *Runtime) MoveTag(ref string) {
 	delete(r.images, normal(ref))
 	r.images[old.RepoDigests[0]], old.RepoTags = old, nil
 	fresh := r.addImage(ref)
-	fresh.Id = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(old.Id)))
-	fresh.RepoDigests[0] = strings.Replace(old.RepoDigests[0], old.Id, fresh.Id, 1)
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(old.Id)))
+	name, _, _ := strings.Cut(old.RepoDigests[0], "@")
+	fresh.Id, fresh.RepoDigests[0] = r.imageID(digest), name+"@"+digest
 }
 
 // OnPull tells how long pulls of ref take and how they end (nil: well). At first
@@ -207,7 +208,7 @@ func (r *Runtime) addImage(ref string) *rt.Image {
 		return image
 	}
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(name)))
-	image := &rt.Image{Id: digest, Size: imageSize, Spec: &rt.ImageSpec{Image: name}}
+	image := &rt.Image{Id: r.imageID(digest), Size: imageSize, Spec: &rt.ImageSpec{Image: name}}
 	if named, err := reference.ParseNormalizedNamed(name); err != nil {
 		r.t.Errorf("critest: image %q: %v", ref, err)
 	} else if digested, ok := named.(reference.Digested); ok {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"monopod/agent/print"
+	"monopod/agent/runtimewords"
 	"monopod/agent/stream"
 )
 
@@ -49,13 +50,22 @@ func (c *Copy) tooMuch(what string) error {
 // knowsHoles checks for the container's tar, and whether it is GNU's, which can tell where files
 // have holes.
 func (c *Copy) knowsHoles(ctx context.Context) (bool, error) {
-	out := &clipped{most: versionMost}
-	code, err := c.Exec(ctx, []string{"tar", "--version"}, stream.Streams{Out: out, Err: io.Discard})
-	if start := (*stream.StartError)(nil); errors.As(err, &start) && start.Code == 127 {
+	out, said := &clipped{most: versionMost}, &clipped{most: versionMost}
+	code, err := c.Exec(ctx, []string{"tar", "--version"}, stream.Streams{Out: out, Err: said})
+	if notThere(code, err, said.text) {
 		return false, fmt.Errorf("%s has no tar, by which files are copied: `monopod exec %s -- cat PATH` reads one, `monopod exec -i %s -- tee PATH` writes one",
 			c.Subject, c.Pod, c.Pod)
 	}
 	return code == 0 && bytes.Contains(out.text, []byte("GNU tar")), err
+}
+
+// notThere reports that a command is not in the container. CRI-O does not fail then: the
+// OCI runtime says so as if it were the command, and ends with 255.
+func notThere(code int, err error, said []byte) bool {
+	if start := (*stream.StartError)(nil); errors.As(err, &start) {
+		return start.Code == 127
+	}
+	return err == nil && code != 0 && runtimewords.Of(runtimewords.Create, string(said)) == runtimewords.NotFound
 }
 
 // Down copies a file or folder of the container to this machine: a folder's content into the

@@ -298,6 +298,24 @@ func TestWithoutTarThereIsASentence(t *testing.T) {
 	}
 }
 
+// CRI-O's exec ends with the code of the OCI runtime, whose words are where the command's
+// would be.
+func TestWithoutTarThereIsASentenceOnCRIO(t *testing.T) {
+	for said, none := range map[string]bool{
+		`time="2026-11-25T20:35:15Z" level=error msg="exec failed: unable to start container process: exec: \"tar\": executable file not found in $PATH"`: true,
+		"executable file `tar` not found in $PATH: No such file or directory":                                                                             true,
+		"tar: /a: no such file or directory": false,
+	} {
+		c := &Copy{Subject: "container main of pod default/web", Pod: "default/web/main", Exec: func(_ context.Context, _ []string, s stream.Streams) (int, error) {
+			_, err := io.WriteString(s.Err, said)
+			return 255, err
+		}}
+		if err := c.Down(t.Context(), "/a", t.TempDir()); err == nil || strings.Contains(err.Error(), "has no tar, by which files are copied") != none {
+			t.Errorf("%s: %v", said, err)
+		}
+	}
+}
+
 // hostile is a container whose tar says what it likes.
 func hostile(t *testing.T, all ...tar.Header) *Copy {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -62,6 +63,11 @@ func Is(f any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
+// redrawPause is between the two sizes of a redraw: of two that reach it at once conmon
+// 2.1.6, which has the terminals of CRI-O's containers, takes the first one twice
+// (src/ctrl.c, read_from_ctrl_buffer; newer ones do not).
+const redrawPause = 100 * time.Millisecond
+
 // Sizes sends the terminal's size now and whenever it changes, until stop is called. With redraw
 // it sends another size first, so that a program that has the size already sees a change.
 func Sizes(f *os.File, redraw bool) (sizes <-chan stream.Size, stop func()) {
@@ -81,11 +87,13 @@ func Sizes(f *os.File, redraw bool) (sizes <-chan stream.Size, stop func()) {
 					return
 				}
 			}
+			var after <-chan time.Time
 			if more > 0 {
-				continue
+				after = time.After(redrawPause)
 			}
 			select {
 			case <-changed:
+			case <-after:
 			case <-ended:
 				return
 			}

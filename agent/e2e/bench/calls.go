@@ -19,7 +19,7 @@ func (b *bench) calls(ctx context.Context, m *monopod) (err error) {
 		return err
 	}
 	socket := filepath.Join(m.agent.Dir, "relay.sock")
-	r, err := newRelay(socket, b.rig.Containerd.Endpoint)
+	r, err := newRelay(socket, b.rig.Runtime.Endpoint)
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,9 @@ func TestCgroupsAreThePodsOrTheContainers(t *testing.T) {
 		"/k.slice/k-burstable-poda_b.slice":        "pod",
 		"/kubepods/poda-b/" + id:                   "main",
 		"/k.slice/cri-containerd-" + id + ".scope": "main",
+		"/kubepods/poda-b/crio-" + id:              "main",
+		"/k.slice/crio-" + id + ".scope":           "main",
+		"/kubepods/poda-b/crio-conmon-" + id:       "", // the process beside it
 		"/kubepods/poda-bc":                        "",
 		"/kubepods/poda-b/" + id[1:] + "0":         "", // the sandbox's
 	} {

@@ -9,6 +9,10 @@ import (
 // volatile are facts that depend on the moment of the recording.
 var volatile = regexp.MustCompile(`config\.seen|\.restarted$|envs\[PODIPS?\]`)
 
+// containerCgroup is what runtimes call the cgroup of a container: its id, in most
+// cases after their own name. CRI-O's crio-conmon-ID is none.
+var containerCgroup = regexp.MustCompile(`^(?:cri-containerd-|crio-)?([0-9a-f]{64})(?:\.scope)?$`)
+
 // View returns the facts of a recording: the first sandbox request, the first
 // request per container, the grace given at stop, the cgroup files, and the
 // reported status.
@@ -62,7 +66,10 @@ func (v *viewer) calls(calls []Call) {
 // cgroup takes the files of a cgroup that is the pod's or one of its containers'.
 func (v *viewer) cgroup(dir string, files map[string]string) {
 	last := path.Base(dir)
-	who := v.names[strings.TrimSuffix(strings.TrimPrefix(last, "cri-containerd-"), ".scope")]
+	who := ""
+	if m := containerCgroup.FindStringSubmatch(last); m != nil {
+		who = v.names[m[1]]
+	}
 	if who == "" && v.uid != "" && (last == "pod"+v.uid || strings.HasSuffix(last, "-pod"+strings.ReplaceAll(v.uid, "-", "_")+".slice")) {
 		who = "pod"
 	}

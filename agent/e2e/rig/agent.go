@@ -45,14 +45,14 @@ const patience = 2 * time.Minute
 // agentDirs begins the names of agents' folders.
 const agentDirs = "agent-"
 
-// NewAgent prepares an agent for the rig's containerd; it does not start it. The
+// NewAgent prepares an agent for the rig's runtime; it does not start it. The
 // folder for manifests is there and empty, and so is its cgroup.
 func (r *Rig) NewAgent(binary string) (*Agent, error) {
 	dir, err := os.MkdirTemp(r.Dir, agentDirs)
 	if err != nil {
 		return nil, fmt.Errorf("prepare agent: %w", err)
 	}
-	a := &Agent{Binary: binary, Endpoint: r.Containerd.Endpoint, Dir: dir,
+	a := &Agent{Binary: binary, Endpoint: r.Runtime.Endpoint, Dir: dir,
 		Manifests: filepath.Join(dir, "manifests"), Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(dir, "logs"),
 		Socket: filepath.Join(dir, "monopod.sock"), Log: filepath.Join(dir, "monopod.log"),
 		Cgroups: r.remains.cgroupRoot(dir), Driver: "auto"}

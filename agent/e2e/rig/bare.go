@@ -43,7 +43,7 @@ func (p *BarePod) StartContainer(ctx context.Context, c *CRI) error {
 	labels := p.labels()
 	labels[labelContainer] = "main"
 	r, err := c.Runtime.CreateContainer(ctx, &rt.CreateContainerRequest{PodSandboxId: p.Sandbox, SandboxConfig: p.sandboxConfig(), Config: &rt.ContainerConfig{
-		Metadata: &rt.ContainerMetadata{Name: "main", Attempt: p.attempt}, Image: &rt.ImageSpec{Image: Busybox}, Labels: labels,
+		Metadata: &rt.ContainerMetadata{Name: "main", Attempt: p.attempt}, Image: &rt.ImageSpec{Image: Busybox, UserSpecifiedImage: Busybox}, Labels: labels,
 		Command: p.Command, LogPath: fmt.Sprintf("main-%d.log", p.attempt),
 		Linux: &rt.LinuxContainerConfig{
 			Resources:       &rt.LinuxContainerResources{CpuShares: 10},

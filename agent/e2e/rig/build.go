@@ -41,12 +41,6 @@ func moduleRoot() (string, error) {
 	return filepath.Dir(mod), nil
 }
 
-// Versions of containerd that a rig can start.
-const (
-	Distro = "distro" // what the distribution installed
-	Latest = "2.4.2"  // built by `make deps`; streams container events
-)
-
 // binaries returns the path of containerd and the folder that must come first in
 // PATH so that it finds its own shim; "" for the distribution's.
 func binaries(version string) (containerd, shimDir string, err error) {

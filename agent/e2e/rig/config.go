@@ -84,11 +84,6 @@ state = "%[1]s/state"
 // asks on a machine that runs it. The runtime tells agents.
 func systemdCgroups() bool { return os.Getenv("MONOPOD_CGROUP_DRIVER") == "systemd" }
 
-// hosts sends every pull, of whatever registry, to ours over plain http.
-func hosts(registry string) string {
-	return fmt.Sprintf("server = \"http://%[1]s\"\n[host.\"http://%[1]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", registry)
-}
-
 // snapshotter is overlayfs, unless dir is itself on an overlay, as inside a container.
 func snapshotter(dir string) string {
 	const overlayfs = 0x794c7630 // statfs(2)

@@ -149,6 +149,18 @@ func (c *CRI) IP(ctx context.Context, sandbox string) (string, error) {
 	return r.Status.GetNetwork().GetIp(), nil
 }
 
+// ImageID returns the runtime's id of an image that it has.
+func (c *CRI) ImageID(ctx context.Context, image string) (string, error) {
+	r, err := c.Images.ImageStatus(ctx, &rt.ImageStatusRequest{Image: &rt.ImageSpec{Image: image}})
+	if err != nil {
+		return "", fmt.Errorf("status of image %s: %w", image, err)
+	}
+	if r.Image == nil {
+		return "", fmt.Errorf("status of image %s: the runtime does not have it", image)
+	}
+	return r.Image.Id, nil
+}
+
 // Pull makes the runtime pull an image.
 func (c *CRI) Pull(ctx context.Context, image string) error {
 	if _, err := c.Images.PullImage(ctx, &rt.PullImageRequest{Image: &rt.ImageSpec{Image: image}}); err != nil {

@@ -25,6 +25,15 @@ type remains struct {
 const (
 	shimSockets = "/run/containerd/s" // containerd's own choice, not configurable
 	shims       = "containerd-shim-runc-v2"
+	conmons     = "conmon"  // CRI-O's shims
+	runtimeDir  = "runtime" // of the rig's folder, all that the runtime keeps
+)
+
+// runtimes and workers are the programs that run pods: those that live without any, and
+// those that end with their pod.
+var (
+	runtimes = []string{"containerd", "crio"}
+	workers  = []string{shims, conmons, "runc", "crun"}
 )
 
 // processes returns ours among the programs named.
@@ -63,19 +72,31 @@ func allPids() []int {
 	return pids
 }
 
-// bundles are the folders of sandboxes and containers in containerd's state; their
+// bundles are the folders of sandboxes and containers in the runtime's state; their
 // base names are the ids.
 func (r remains) bundles() []string {
-	return globs(r.dir+"/containerd/state/io.containerd.runtime.v2.task/k8s.io/*",
-		r.dir+"/containerd/root/io.containerd.runtime.v2.task/k8s.io/*")
+	found := r.kept("state/io.containerd.runtime.v2.task/k8s.io/*", "root/io.containerd.runtime.v2.task/k8s.io/*", "oci/*")
+	for _, data := range r.kept("root/overlay-containers/*/userdata", "state/overlay-containers/*/userdata") {
+		found = append(found, filepath.Dir(data))
+	}
+	return found
 }
 
-// records are what else containerd keeps per pod.
+// records are what else the runtime keeps per pod: first containerd, then CRI-O.
 func (r remains) records() []string {
 	const cri = "/io.containerd.grpc.v1.cri/"
-	return globs(r.dir+"/containerd/root"+cri+"sandboxes/*", r.dir+"/containerd/root"+cri+"containers/*",
-		r.dir+"/containerd/state"+cri+"sandboxes/*", r.dir+"/containerd/state"+cri+"containers/*",
-		r.dir+"/containerd/state"+cri+"netns/*", r.dir+"/containerd/state/netns/*", r.dir+"/containerd/runc/k8s.io/*")
+	return r.kept("root"+cri+"sandboxes/*", "root"+cri+"containers/*", "state"+cri+"sandboxes/*", "state"+cri+"containers/*",
+		"state"+cri+"netns/*", "state/netns/*", "runc/k8s.io/*",
+		"exits/*", "ns/*ns/*")
+}
+
+// kept finds files of the runtime's folder.
+func (r remains) kept(patterns ...string) []string {
+	var found []string
+	for _, p := range patterns {
+		found = append(found, globs(filepath.Join(r.dir, runtimeDir, p))...)
+	}
+	return found
 }
 
 func globs(patterns ...string) []string {
@@ -89,6 +110,10 @@ func globs(patterns ...string) []string {
 
 // mounts returns the mount points under the rig's folder, innermost first.
 func (r remains) mounts() []string { return mountsUnder(r.dir) }
+
+// storage is where CRI-O mounts its images' folder on itself, as long as it runs and
+// without any pod.
+func (r remains) storage() string { return filepath.Join(r.dir, runtimeDir, "root/overlay") }
 
 func mountsUnder(dir string) []string {
 	var under []string
@@ -156,11 +181,11 @@ func hierarchies() []string {
 }
 
 // podCgroups returns all cgroup folders, in every hierarchy, under the roots that
-// kubelet, monopod and containerd make for pods; parents come first.
+// kubelet, monopod and runtimes make for pods; parents come first.
 func podCgroups() []string {
 	var found []string
 	for _, mount := range hierarchies() {
-		for _, top := range globs(mount+"/kubepods*", mount+"/k8s.io", mount+"/"+cgroupRoots+"*") {
+		for _, top := range globs(mount+"/kubepods*", mount+"/k8s.io", mount+"/crio", mount+"/"+cgroupRoots+"*") {
 			found = append(found, cgroupsIn(top)...)
 		}
 	}
@@ -199,7 +224,7 @@ func (r remains) newCgroups() []string {
 // and keep.
 func scaffold(path string) bool {
 	switch filepath.Base(path) {
-	case "k8s.io", "kubepods", "besteffort", "burstable",
+	case "k8s.io", "crio", "kubepods", "besteffort", "burstable",
 		"kubepods.slice", "kubepods-besteffort.slice", "kubepods-burstable.slice":
 		return true
 	}

@@ -1,6 +1,6 @@
 // Package rig sets up, on the machine it runs on, all that a test, the demo or a
 // measurement of monopod needs, and takes it down again without a trace: a
-// registry with images made of local files, a private containerd with a pod
+// registry with images made of local files, a private containerd or CRI-O with a pod
 // network of its own, and monopod itself. It needs root.
 package rig
 
@@ -21,11 +21,11 @@ import (
 // Rig is one such set. Its methods are for one goroutine. If the process that
 // opened it dies, a janitor removes everything.
 type Rig struct {
-	Dir        string // short, as paths of sockets must be
-	Registry   *Registry
-	Network    *Network
-	Containerd *Containerd
-	CRI        *CRI // of Containerd
+	Dir      string // short, as paths of sockets must be
+	Registry *Registry
+	Network  *Network
+	Runtime  *Runtime
+	CRI      *CRI // of Runtime
 
 	remains remains
 	agents  []*Agent
@@ -33,11 +33,11 @@ type Rig struct {
 	release io.Closer // lets the janitor go
 }
 
-// Open starts everything with the containerd of that version (Distro or Latest).
+// Open starts everything with the runtime of that version (Distro, Latest or CRIO).
 // One rig runs at a time on a machine: Open waits for another one to be closed.
 func Open(ctx context.Context, version string) (*Rig, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("a private containerd needs root: run this as root")
+		return nil, errors.New("a private container runtime needs root: run this as root")
 	}
 	lock, err := lockMachine(filepath.Join(os.TempDir(), "monopod-rig.lock"), func() {
 		fmt.Fprintln(os.Stderr, "waiting for another monopod test, demo or measurement on this machine to end")
@@ -77,11 +77,11 @@ func (r *Rig) start(ctx context.Context, version string) (err error) {
 	if r.Network, err = newNetwork(filepath.Join(r.Dir, "cni")); err != nil {
 		return err
 	}
-	if r.Containerd, err = newContainerd(filepath.Join(r.Dir, "containerd"), version, r.Network, r.Registry.Addr); err != nil {
+	if r.Runtime, err = newRuntime(filepath.Join(r.Dir, runtimeDir), version, r.Network, r.Registry.Addr); err != nil {
 		return err
 	}
-	r.CRI = r.Containerd.CRI
-	return r.Containerd.Start(ctx)
+	r.CRI = r.Runtime.CRI
+	return r.Runtime.Start(ctx)
 }
 
 // Leaks removes all pods by CRI and returns what is still there although they are
@@ -114,10 +114,10 @@ func (r *Rig) Close(ctx context.Context) ([]string, error) {
 		errs = append(errs, a.Close())
 	}
 	var found []string
-	if r.Containerd != nil && r.Containerd.Running() {
+	if r.Runtime != nil && r.Runtime.Running() {
 		var err error
 		found, err = r.Leaks(ctx)
-		errs = append(errs, err, r.Containerd.Stop(), r.CRI.Close())
+		errs = append(errs, err, r.Runtime.Stop(), r.CRI.Close())
 	}
 	for _, leak := range found {
 		if path, ok := strings.CutPrefix(leak, "cgroup "); ok {

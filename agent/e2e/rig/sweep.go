@@ -16,14 +16,16 @@ import (
 // leaks lists what is there although all pods were removed.
 func (r remains) leaks() []string {
 	var found []string
-	for _, pid := range r.processes(shims, "monopod", "runc") {
+	for _, pid := range r.processes(append([]string{"monopod"}, workers...)...) {
 		found = append(found, fmt.Sprintf("process %d %s", pid, commandLine(pid)))
 	}
 	for _, path := range slices.Concat(r.bundles(), r.records()) {
 		found = append(found, "left by a pod in the runtime: "+path)
 	}
 	for _, path := range r.mounts() {
-		found = append(found, "mount "+path)
+		if path != r.storage() {
+			found = append(found, "mount "+path)
+		}
 	}
 	for _, path := range r.newCgroups() {
 		if !scaffold(path) {
@@ -44,15 +46,16 @@ func commandLine(pid int) string {
 // sweep kills and removes everything of the rig, in whatever state it is, and
 // the folder itself. It may run when nothing is left.
 func (r remains) sweep() {
-	kill(r.processes("monopod", "containerd"))
+	agents := append([]string{"monopod"}, runtimes...)
+	kill(r.processes(agents...))
 	var ids []string
 	for _, b := range r.bundles() {
 		ids = append(ids, filepath.Base(b))
 	}
-	kill(r.processes(shims, "runc"))
+	kill(r.processes(workers...))
 	kill(r.inContainers(ids))
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(Poll) {
-		if len(r.inContainers(ids))+len(r.processes("monopod", "containerd", "runc", shims)) == 0 {
+		if len(r.inContainers(ids))+len(r.processes(append(agents, workers...)...)) == 0 {
 			break
 		}
 	}

@@ -1,0 +1,215 @@
+package rig
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// What a CRI-O of the rig is told by the environment.
+const (
+	envCRIO        = "MONOPOD_CRIO"         // the folder with crio and pinns
+	envCRIORuntime = "MONOPOD_CRIO_RUNTIME" // the OCI runtime: runc, or crun
+	envCRIOEvents  = "MONOPOD_CRIO_EVENTS"  // 1: it streams container events; 0: it does not, which is its default
+)
+
+// attachDir is where the sockets for attach are. Their paths must be short: the name of
+// a folder there is a container's id, and unix(7) allows 107 bytes.
+const attachDir = "a"
+
+var crio = kind{name: "cri-o", cgroup: "crio-", mirror: writeRegistry, rereads: true}
+
+func crioFolder() string { return os.Getenv(envCRIO) }
+
+// crioSettings are what CRI-O's configuration is made of.
+type crioSettings struct {
+	dir         string // its own: root, state, socket, registries.conf are in here
+	bin         string // the folder with crio and pinns
+	network     *Network
+	runtime     string // runc, crun
+	runtimePath string
+	conmon      string
+	events      bool
+}
+
+// newCRIO writes the configuration of the CRI-O in MONOPOD_CRIO.
+func newCRIO(dir string, network *Network, registry string) (*Runtime, error) {
+	s, err := newCRIOSettings(dir, network)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range []string{"conf.d", "registries.conf.d", "hooks.d", "exits", attachDir, "ns", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if s.runtimePath, err = modest(dir, s.runtimePath); err != nil {
+		return nil, err
+	}
+	return &Runtime{kind: crio, argv: s.command(), env: s.env(), Log: filepath.Join(dir, "crio.log"),
+		Endpoint: "unix://" + filepath.Join(dir, "crio.sock")}, s.write(registry)
+}
+
+// newCRIOSettings finds the programs that a CRI-O consists of.
+func newCRIOSettings(dir string, network *Network) (s crioSettings, err error) {
+	s = crioSettings{dir: dir, network: network, events: os.Getenv(envCRIOEvents) == "1", runtime: cmp.Or(os.Getenv(envCRIORuntime), "runc")}
+	if s.bin, err = filepath.Abs(crioFolder()); err != nil {
+		return s, err
+	}
+	for _, program := range []string{"crio", "pinns"} {
+		if _, err := exec.LookPath(filepath.Join(s.bin, program)); err != nil {
+			return s, fmt.Errorf("%s must name the folder with crio and pinns: %w", envCRIO, err)
+		}
+	}
+	if s.conmon, err = exec.LookPath("conmon"); err != nil {
+		return s, fmt.Errorf("CRI-O has its containers watched by conmon, which is not there: install conmon: %w", err)
+	}
+	s.runtimePath, err = exec.LookPath(s.runtime)
+	return s, err
+}
+
+func (s crioSettings) command() []string {
+	return []string{s.bin + "/crio", "--config", s.dir + "/crio.conf", "--config-dir", s.dir + "/conf.d", "--log-level", "info",
+		"--registries-conf", s.dir + "/registries.conf", "--registries-conf-dir", s.dir + "/registries.conf.d"}
+}
+
+func (s crioSettings) env() []string {
+	return []string{"CONTAINERS_STORAGE_CONF=" + s.dir + "/storage.conf", "TMPDIR=" + s.dir + "/tmp"}
+}
+
+// write writes all files that the command and the environment name.
+func (s crioSettings) write(registry string) error {
+	for file, text := range map[string]string{
+		"crio.conf":       s.config(),
+		"storage.conf":    fmt.Sprintf("[storage]\ndriver = \"overlay\"\ngraphroot = \"%[1]s/root\"\nrunroot = \"%[1]s/state\"\n", s.dir),
+		"policy.json":     `{"default": [{"type": "insecureAcceptAnything"}]}`,
+		"registries.conf": "unqualified-search-registries = []\n" + mirrored("*.test", registry) + mirrored("localhost", registry),
+	} {
+		if err := os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// config leaves to CRI-O what a user would, but for paths, and the note on its last
+// shutdown: it would remove images after a kill.
+func (s crioSettings) config() string {
+	manager, monitors := "cgroupfs", "pod"
+	if systemdCgroups() {
+		manager, monitors = "systemd", "system.slice"
+	}
+	return fmt.Sprintf(`[crio]
+root = "%[1]s/root"
+runroot = "%[1]s/state"
+storage_driver = "overlay"
+log_dir = "%[1]s/podlogs"
+version_file = "%[1]s/version"
+clean_shutdown_file = ""
+[crio.api]
+listen = "%[1]s/crio.sock"
+stream_port = "0"
+[crio.runtime]
+default_runtime = "%[2]s"
+cgroup_manager = "%[3]s"
+container_exits_dir = "%[1]s/exits"
+container_attach_socket_dir = "%[1]s/%[12]s"
+namespaces_dir = "%[1]s/ns"
+pinns_path = "%[4]s/pinns"
+hooks_dir = ["%[1]s/hooks.d"]
+cdi_spec_dirs = ["%[1]s/cdi"]
+irqbalance_config_restore_file = "disable"
+enable_pod_events = %[5]v
+[crio.runtime.runtimes.%[2]s]
+runtime_path = "%[6]s"
+runtime_root = "%[1]s/oci"
+runtime_type = "oci"
+monitor_path = "%[7]s"
+monitor_cgroup = "%[8]s"
+[crio.image]
+pause_image = "%[9]s"
+signature_policy = "%[1]s/policy.json"
+signature_policy_dir = "%[1]s/policies"
+[crio.network]
+network_dir = "%[10]s"
+plugin_dirs = ["%[11]s"]
+[crio.nri]
+enable_nri = false
+nri_listen = "%[1]s/nri.sock"
+`, s.dir, s.runtime, manager, s.bin, s.events, s.runtimePath, s.conmon, monitors, Pause, s.network.ConfDir(), s.network.BinDir, attachDir)
+}
+
+// mirrored has images of a host pulled from addr over plain http.
+func mirrored(host, addr string) string {
+	return fmt.Sprintf("[[registry]]\nprefix = %q\nlocation = %q\ninsecure = true\n", host, addr)
+}
+
+// writeRegistry overrides what registries.conf says of a host.
+func writeRegistry(dir, host, addr string) error {
+	return os.WriteFile(filepath.Join(dir, "registries.conf.d", host+".conf"), []byte(mirrored(host, addr)), 0o644)
+}
+
+// reread has a runtime that reads where its registries are on SIGHUP alone do so, and
+// waits until it has.
+func (r *Runtime) reread() error {
+	if !r.kind.rereads {
+		return nil
+	}
+	before := r.timesReread()
+	if err := r.process.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		return err
+	}
+	return Until(context.Background(), 10*time.Second, func() error {
+		if r.timesReread() == before {
+			return errors.New("it has not read again where its registries are")
+		}
+		return nil
+	})
+}
+
+func (r *Runtime) timesReread() int {
+	b, _ := os.ReadFile(r.Log)
+	return strings.Count(string(b), "Applied new registry configuration")
+}
+
+// modest makes a program that runs the OCI runtime at path without what it may not do
+// here, and returns where it is: oom scores below zero need CAP_SYS_RESOURCE
+// (containerd has a setting for that, restrict_oom_score_adj), and CRI-O limits huge
+// pages wherever the kernel can, though no such cgroup is mounted.
+func modest(dir, path string) (string, error) {
+	var edits []string
+	if !mayLowerOOM() {
+		edits = append(edits, `-e 's/"oomScoreAdj": *-[0-9]*/"oomScoreAdj":0/'`)
+	}
+	if !unifiedCgroups() && !slices.Contains(hierarchies(), "/sys/fs/cgroup/hugetlb") {
+		edits = append(edits, `-e '/"hugepageLimits": \[/,/\]/{/hugepageLimits/b;/\]/b;d}'`)
+	}
+	if len(edits) == 0 {
+		return path, nil
+	}
+	script := `#!/bin/sh
+bundle= last=
+for arg; do
+	[ "$last" = --bundle ] && bundle=$arg
+	last=$arg
+done
+[ -f "$bundle/config.json" ] && sed -i ` + strings.Join(edits, " ") + ` "$bundle/config.json"
+exec ` + path + ` "$@"
+`
+	file := filepath.Join(dir, "oci-runtime")
+	return file, os.WriteFile(file, []byte(script), 0o755)
+}
+
+// unifiedCgroups says whether cgroups are those of version 2.
+func unifiedCgroups() bool {
+	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
+	return err == nil
+}
