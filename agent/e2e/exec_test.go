@@ -56,8 +56,13 @@ func runsCommandsInContainers(w *world) {
 	w.exits(7, "", "", "", "exec", sh("exit 7")...)
 	w.exits(0, "no input", "0\n", "", "exec", sh("wc -c")...)
 	w.exits(0, strings.Repeat("x", 300_000), "300000\n", "", "exec", append([]string{"-i"}, sh("wc -c")...)...)
-	w.exits(127, "", "", `container main of pod runscommandsincontainers/web: cannot run "nosuch"`, "exec", "web", "--", "nosuch")
-	w.exits(126, "", "", "cannot run", "exec", "web", "--", "/etc")
+	if w.rig.Runtime.RefusesCommands() {
+		w.exits(127, "", "", `container main of pod runscommandsincontainers/web: cannot run "nosuch"`, "exec", "web", "--", "nosuch")
+		w.exits(126, "", "", "cannot run", "exec", "web", "--", "/etc")
+	} else {
+		w.exits(255, "", "", "exec failed", "exec", "web", "--", "nosuch")
+		w.exits(255, "", "", "exec failed", "exec", "web", "--", "/etc")
+	}
 	w.exits(1, "", "", `there is no pod "wob"`, "exec", "wob", "--", "true")
 	w.exits(2, "", "", "the command goes behind --", "exec", "web", "true")
 

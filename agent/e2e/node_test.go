@@ -94,7 +94,7 @@ func plausible(w *world) error {
 		{"ephemeral storage of big", big.EphemeralStorage.UsedBytes, 12 << 20},
 		{"received by big", big.Network.RxBytes, 1},
 		{"processes of big", big.ProcessStats.ProcessCount, 1 + w.rig.Runtime.Pauses()},
-		{"images", sum.Node.Runtime.ImageFs.UsedBytes, 1 << 20},
+		{"images", sum.Node.Runtime.ImageFs.UsedBytes, w.rig.Runtime.ImageBytes()},
 	} {
 		if row.got == nil || *row.got < row.min {
 			b, _ := json.Marshal(row.got)

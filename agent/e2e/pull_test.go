@@ -34,19 +34,19 @@ func pullsWithCredentials(w *world) {
 	m := newMoody(w, "guarded.test")
 	bin := w.TempDir()
 	plugin := "#!/bin/sh\ncat >" + bin + "/asked\n" +
-		`echo '{"kind": "CredentialProviderResponse", "apiVersion": "credentialprovider.kubelet.k8s.io/v1", "cacheKeyType": "Registry", "auth": {"guarded.test": {"username": "bot", "password": "plugin-geheim"}}}'` + "\n"
+		`echo '{"kind": "CredentialProviderResponse", "apiVersion": "credentialprovider.kubelet.k8s.io/v1", "cacheKeyType": "Registry", "auth": {"` + m.host + `": {"username": "bot", "password": "plugin-geheim"}}}'` + "\n"
 	check(w.T, os.WriteFile(filepath.Join(bin, "helper"), []byte(plugin), 0o755))
 	config := filepath.Join(bin, "providers.yaml")
 	check(w.T, os.WriteFile(config, []byte(`apiVersion: kubelet.config.k8s.io/v1
 kind: CredentialProviderConfig
 providers:
-- {name: helper, matchImages: [guarded.test/plugin], defaultCacheDuration: 1m, apiVersion: credentialprovider.kubelet.k8s.io/v1}
+- {name: helper, matchImages: ["`+m.host+`/plugin"], defaultCacheDuration: 1m, apiVersion: credentialprovider.kubelet.k8s.io/v1}
 `), 0o600))
 	w.agent.Flags = []string{"--image-credential-provider-config", config, "--image-credential-provider-bin-dir", bin}
 	check(w.T, os.MkdirAll(w.agent.Root, 0o755))
 	pair := base64.StdEncoding.EncodeToString([]byte("me:file-geheim"))
-	check(w.T, os.WriteFile(filepath.Join(w.agent.Root, "config.json"), []byte(`{"auths": {"https://guarded.test/file": {"auth": "`+pair+`"},
-		"guarded.test/wrong": {"username": "me", "password": "wrong-geheim"}}}`), 0o600))
+	check(w.T, os.WriteFile(filepath.Join(w.agent.Root, "config.json"), []byte(`{"auths": {"https://`+m.host+`/file": {"auth": "`+pair+`"},
+		"`+m.host+`/wrong": {"username": "me", "password": "wrong-geheim"}}}`), 0o600))
 	m.set("file", asks("me", "file-geheim"))
 	m.set("plugin", asks("bot", "plugin-geheim"))
 	m.set("wrong", asks("me", "right-geheim"))
@@ -59,7 +59,7 @@ providers:
 	w.waiting("wrong", denied...)
 	w.waiting("none", denied...)
 	asked, err := os.ReadFile(filepath.Join(bin, "asked"))
-	if !strings.Contains(string(asked), `"image":"guarded.test/plugin"`) {
+	if !strings.Contains(string(asked), `"image":"`+m.host+`/plugin"`) {
 		w.Errorf("the plugin was asked %s, %v", asked, err)
 	}
 	m.set("none", nil)

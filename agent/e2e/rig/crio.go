@@ -25,7 +25,8 @@ const (
 // a folder there is a container's id, and unix(7) allows 107 bytes.
 const attachDir = "a"
 
-var crio = kind{name: "cri-o", cgroup: "crio-", mirror: writeRegistry, rereads: true}
+// Of images CRI-O counts the records alone, not the layers (server/image_fs_info.go).
+var crio = kind{name: "cri-o", cgroup: "crio-", imageBytes: 1, mirror: writeRegistry, keepsSecrets: true, rereads: true}
 
 func crioFolder() string { return os.Getenv(envCRIO) }
 

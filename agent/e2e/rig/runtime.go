@@ -43,10 +43,17 @@ type Runtime struct {
 type kind struct {
 	name   string // what the ids of containers in a status begin with
 	cgroup string // what the names of containers' cgroups begin with, before the id
+	// refuses says that it fails a command that cannot be run.
+	refuses bool
 	// pauses is how many processes a sandbox has of its own, without any container.
 	pauses uint64
+	// imageBytes is the least that it says its images take.
+	imageBytes uint64
 	// mirror has a runtime in dir ask addr, over plain http, for the images of host.
 	mirror func(dir, host, addr string) error
+	// keepsSecrets says that a mirror is not given the password for the host that it
+	// stands for.
+	keepsSecrets bool
 	// rereads says that a runtime looks for such files on SIGHUP, not at each pull.
 	rereads bool
 }
@@ -123,13 +130,25 @@ func (r *Runtime) Cgroup(id string) string { return r.kind.cgroup + id }
 // container.
 func (r *Runtime) Pauses() uint64 { return r.kind.pauses }
 
+// RefusesCommands says whether the runtime fails a command that cannot be run. Else its
+// OCI runtime ends in the command's place.
+func (r *Runtime) RefusesCommands() bool { return r.kind.refuses }
+
+// ImageBytes is the least that the runtime says its images take.
+func (r *Runtime) ImageBytes() uint64 { return r.kind.imageBytes }
+
 // MountsImages says whether the runtime mounts images as volumes.
 func (r *Runtime) MountsImages() bool { return r.Version != Distro }
 
-// Mirror has the runtime, which runs, ask addr for the images of host, over plain http.
-func (r *Runtime) Mirror(host, addr string) error {
-	if err := r.kind.mirror(r.Dir, host, addr); err != nil {
-		return fmt.Errorf("mirror %s: %w", host, err)
+// Serve has the runtime, which runs, ask addr, over plain http and with the passwords for
+// it, for the images of a host: that one, or if a mirror has no passwords addr itself. It
+// returns which.
+func (r *Runtime) Serve(host, addr string) (string, error) {
+	if r.kind.keepsSecrets {
+		host = addr
 	}
-	return r.reread()
+	if err := r.kind.mirror(r.Dir, host, addr); err != nil {
+		return "", fmt.Errorf("serve images of %s: %w", host, err)
+	}
+	return host, r.reread()
 }
