@@ -180,7 +180,7 @@ func TestPodsMayExchangeTheirPorts(t *testing.T) {
 		r.after(time.Minute)
 		r.expect("default/a-n/c", "default/b-n/c", "default/c-n/c")
 		if n := r.Count("RunPodSandbox"); n != 5 {
-			r.Errorf("%d sandboxes were made, want 3 and 2 anew", n)
+			r.Errorf("%d sandboxes were made, want 3 and 2 again", n)
 		}
 		if n := len(r.sync.pods.agenda.denied); n != 1 {
 			r.Errorf("%d pods are refused", n)

@@ -28,11 +28,11 @@ const plainB = `- {name: b, image: "img:1"}`
 
 // commands makes containers do what a command's first word says: hang until it
 // is broken off, fail, or take so long. It counts them.
-type commands struct{ begun, running atomic.Int32 }
+type commands struct{ started, running atomic.Int32 }
 
 func (n *commands) on(r *rig) {
 	r.OnExec(func(ctx context.Context, _ critest.Container, command []string) (string, int32, error) {
-		n.begun.Add(1)
+		n.started.Add(1)
 		n.running.Add(1)
 		defer n.running.Add(-1)
 		d, err := time.ParseDuration(command[0])
@@ -92,8 +92,8 @@ func TestASlowPostStartHoldsBackWhatComesAfter(t *testing.T) {
 		}
 		r.after(2 * time.Second)
 		r.expect("default/web-n/z", "default/web-n/a", "default/web-n/b")
-		if st := r.status("default/web-n"); st.Phase != v1.PodRunning || !st.ContainerStatuses[0].Ready || n.begun.Load() != 1 {
-			r.Errorf("%d hooks, status %+v", n.begun.Load(), st)
+		if st := r.status("default/web-n"); st.Phase != v1.PodRunning || !st.ContainerStatuses[0].Ready || n.started.Load() != 1 {
+			r.Errorf("%d hooks, status %+v", n.started.Load(), st)
 		}
 	})
 }
@@ -161,8 +161,8 @@ func TestAHangingPostStartKeepsNoOtherContainerFromBeingRestarted(t *testing.T) 
 		r.expect("default/web-n/a", "default/web-n/b")
 		r.Exit("a", 1) // its hook ends with it
 		r.settle()
-		if c, _ := r.Container("a"); c.Attempt != 1 || n.begun.Load() != 2 || n.running.Load() != 1 {
-			r.Errorf("attempt %d, %d hooks begun, %d run", c.Attempt, n.begun.Load(), n.running.Load())
+		if c, _ := r.Container("a"); c.Attempt != 1 || n.started.Load() != 2 || n.running.Load() != 1 {
+			r.Errorf("attempt %d, %d hooks started, %d run", c.Attempt, n.started.Load(), n.running.Load())
 		}
 	})
 }
@@ -186,8 +186,8 @@ func TestAPostStartThatTheAgentsDeathInterruptsRunsAgain(t *testing.T) {
 		r.start()
 		r.want(m)
 		r.after(time.Minute)
-		if c := r.containerStatus("default/web-n", "a"); n.begun.Load() != 2 || !c.Ready || c.RestartCount != 0 {
-			r.Errorf("%d hooks were begun; container %+v", n.begun.Load(), c)
+		if c := r.containerStatus("default/web-n", "a"); n.started.Load() != 2 || !c.Ready || c.RestartCount != 0 {
+			r.Errorf("%d hooks were started; container %+v", n.started.Load(), c)
 		}
 	})
 }

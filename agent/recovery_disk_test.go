@@ -90,7 +90,7 @@ func TestOnAFullDiskWhatRunsGoesOnAndWhatIsNewWaits(t *testing.T) {
 		r.expect("default/old-n/c", "default/gone-n/c")
 		for _, h := range hosts {
 			if i, err := os.Stat(h); err != nil || i.ModTime().Unix() != 1 {
-				r.Errorf("%s was written anew: %v", h, err)
+				r.Errorf("%s was written again: %v", h, err)
 			}
 		}
 		if st := r.status("default/old-n"); st.ContainerStatuses[0].RestartCount != 1 || st.Phase != v1.PodRunning {
@@ -165,7 +165,7 @@ func TestACheckpointThatIsNoFileIsSaidAndLeftAside(t *testing.T) {
 		r.after(time.Minute)
 		r.expect("default/web-n/c")
 		if r.made() != made {
-			r.Errorf("something was made anew")
+			r.Errorf("something was made again")
 		}
 		r.says(1, "checkpoint is unusable; ignoring it")
 	})

@@ -86,8 +86,8 @@ func (s *diskScenario) refuse(t *testing.T, watch diskWatch, nth int, refusal sy
 		w.start()
 		w.want(w.docs...)
 		w.after(time.Minute)
-		for _, begun := range glob(w.dir, ".etc-hosts.new") { // it goes with the pod, or as the file is written again
-			noErr(t, os.Remove(begun))
+		for _, started := range glob(w.dir, ".etc-hosts.new") { // it goes with the pod, or as the file is written again
+			noErr(t, os.Remove(started))
 		}
 		w.check()
 		w.docs = nil

@@ -15,9 +15,9 @@ import (
 	"monopod/cri/critest"
 )
 
-// stopCalls returns the stops since the calls were forgotten at begun, in one
+// stopCalls returns the stops since the calls were forgotten at started, in one
 // line: who, after how long, with which grace.
-func (r *rig) stopCalls(begun time.Time) string {
+func (r *rig) stopCalls(started time.Time) string {
 	var out []string
 	names := map[string]string{}
 	for _, c := range r.Containers() {
@@ -29,7 +29,7 @@ func (r *rig) stopCalls(begun time.Time) string {
 			if name == "" {
 				name = names[q.ContainerId]
 			}
-			out = append(out, fmt.Sprintf("%s after %s with %d", name, c.At.Sub(begun).Round(time.Second), q.Timeout))
+			out = append(out, fmt.Sprintf("%s after %s with %d", name, c.At.Sub(started).Round(time.Second), q.Timeout))
 		}
 	}
 	return strings.Join(out, ", ")
@@ -42,20 +42,20 @@ func (r *rig) remove() time.Time {
 		r.names[c.ID] = c.Name
 	}
 	r.ForgetCalls()
-	begun := time.Now()
+	started := time.Now()
 	r.want()
-	return begun
+	return started
 }
 
 // goneWithin checks that nothing is left of any pod after so long, and not
 // before the time that it should take.
-func (r *rig) goneWithin(begun time.Time, d time.Duration) {
+func (r *rig) goneWithin(started time.Time, d time.Duration) {
 	r.Helper()
-	r.after(time.Until(begun.Add(d - 1500*time.Millisecond)))
+	r.after(time.Until(started.Add(d - 1500*time.Millisecond)))
 	if len(r.Sandboxes()) == 0 {
 		r.Errorf("it is gone more than a second before %s", d)
 	}
-	r.after(time.Until(begun.Add(d + time.Second)))
+	r.after(time.Until(started.Add(d + time.Second)))
 	if left := len(r.Sandboxes()); left != 0 {
 		r.Errorf("%d sandboxes are left after %s", left, d)
 	}
@@ -102,9 +102,9 @@ func TestStopsShareTheGrace(t *testing.T) {
 					r.Program(name, p)
 				}
 				r.want(podOf("web", row.pod...))
-				begun := r.remove()
-				r.goneWithin(begun, row.within)
-				if got := sortedStops(r.stopCalls(begun)); got != row.stops {
+				started := r.remove()
+				r.goneWithin(started, row.within)
+				if got := sortedStops(r.stopCalls(started)); got != row.stops {
 					r.Errorf("stops: %s\n want: %s", got, row.stops)
 				}
 				if n.running.Load() != 0 {
@@ -147,16 +147,16 @@ func TestARemovalGoesOnWithTheGraceThatIsLeft(t *testing.T) {
 				r.Program("a", critest.Runs().IgnoresTerm())
 				m := podOf("web", "terminationGracePeriodSeconds: 30", "containers:", hookYAML("a", "preStop", "1s"))
 				r.want(m)
-				begun := r.remove()
+				started := r.remove()
 				r.after(10 * time.Second)
 				r.ForgetCalls()
 				r.stop() // which takes until leaveIn has passed
 				time.Sleep(row.away)
 				r.start()
 				r.want()
-				r.goneWithin(begun, row.in)
-				if got := r.stopCalls(begun); got != row.stops || n.begun.Load() != row.hooks {
-					r.Errorf("stops %s and %d hooks, want %s and %d", got, n.begun.Load(), row.stops, row.hooks)
+				r.goneWithin(started, row.in)
+				if got := r.stopCalls(started); got != row.stops || n.started.Load() != row.hooks {
+					r.Errorf("stops %s and %d hooks, want %s and %d", got, n.started.Load(), row.stops, row.hooks)
 				}
 			})
 		})
@@ -176,13 +176,13 @@ func TestTheStopOfOneContainerKeepsNobody(t *testing.T) {
 		r.Exit("b", 1)
 		r.settle()
 		r.expect("default/web-n/a", "default/web-n/b")
-		begun := r.remove()
-		r.goneWithin(begun, 100*time.Second)
-		if got := r.stopCalls(begun); got != "b after 0s with 100, a after 1m40s with 2" {
+		started := r.remove()
+		r.goneWithin(started, 100*time.Second)
+		if got := r.stopCalls(started); got != "b after 0s with 100, a after 1m40s with 2" {
 			r.Errorf("stops: %s", got)
 		}
-		if n.begun.Load() != 3 || n.running.Load() != 0 {
-			r.Errorf("%d hooks, %d run, want three of which none is left", n.begun.Load(), n.running.Load())
+		if n.started.Load() != 3 || n.running.Load() != 0 {
+			r.Errorf("%d hooks, %d run, want three of which none is left", n.started.Load(), n.running.Load())
 		}
 	})
 }
@@ -193,15 +193,15 @@ func TestAContainerThatCannotBeStoppedGoesWithItsSandbox(t *testing.T) {
 		n.on(r)
 		r.want(podOf("web", "terminationGracePeriodSeconds: 20", "containers:", hookYAML("b", "preStop", "1s")))
 		r.Fault(critest.On("StopContainer").Fail(codes.Unknown, "the shim is dead"))
-		begun := r.remove()
+		started := r.remove()
 		r.after(19 * time.Second)
 		r.expect("default/web-n/b")
-		r.after(time.Until(begun.Add(31 * time.Second)))
+		r.after(time.Until(started.Add(31 * time.Second)))
 		if left := len(r.Sandboxes()); left != 0 {
 			r.Errorf("%d sandboxes are left", left)
 		}
-		if !strings.Contains(r.log.String(), "the shim is dead") || n.begun.Load() != 1 {
-			r.Errorf("the log does not say why, or the hook was run %d times", n.begun.Load())
+		if !strings.Contains(r.log.String(), "the shim is dead") || n.started.Load() != 1 {
+			r.Errorf("the log does not say why, or the hook was run %d times", n.started.Load())
 		}
 	})
 }
@@ -213,9 +213,9 @@ func TestAHangingPreStopDoesNotKeepTheAgent(t *testing.T) {
 		r.want(podOf("web", "terminationGracePeriodSeconds: 3000", "containers:", hookYAML("a", "preStop", "hang")))
 		r.want()
 		r.after(time.Minute)
-		begun := time.Now()
+		started := time.Now()
 		r.stop()
-		if took := time.Since(begun); took > worker.LeaveIn+time.Second {
+		if took := time.Since(started); took > worker.LeaveIn+time.Second {
 			r.Errorf("the agent took %s to end", took)
 		}
 		r.start()

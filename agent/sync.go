@@ -471,7 +471,7 @@ func (l *syncLoop) endedWhileStopped(r *podRecord) {
 	was.Over = true
 }
 
-// turn ends what an event has begun: it decides on the dirty names, and on those that become
+// turn ends what an event has started: it decides on the dirty names, and on those that become
 // dirty by that, lets the shutdown go on, and reports what has changed. It costs nothing if
 // nothing has changed.
 func (l *syncLoop) turn(ctx context.Context) {

@@ -430,9 +430,9 @@ func TestACallThatHangsUnderAFormerWishDoesNotKeepTheAgent(t *testing.T) {
 		r.Fault(critest.On("RunPodSandbox").Nth(1).Hang())
 		r.want(manifest("web", "img:1"))
 		r.want(manifest("web", "img:2"))
-		begun := time.Now()
+		started := time.Now()
 		r.stop()
-		if took := time.Since(begun); took > worker.LeaveIn+time.Second {
+		if took := time.Since(started); took > worker.LeaveIn+time.Second {
 			r.Errorf("the agent took %s to end", took)
 		}
 		r.start()
@@ -524,7 +524,7 @@ func TestANewAgentAdoptsWhatRuns(t *testing.T) {
 		r.want(manifest("a", "img:1"), manifest("b", "img:1"))
 		r.after(time.Minute)
 		if r.made() != made {
-			r.Errorf("something was made anew")
+			r.Errorf("something was made again")
 		}
 		if st := r.status("default/a-n"); !st.StartTime.Equal(start) || st.Phase != v1.PodRunning {
 			r.Errorf("status %+v, started %s before", st, start)

@@ -53,9 +53,9 @@ func seedManifests(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	seedManifests(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		begun := time.Now()
+		started := time.Now()
 		pods, problems := Decode("/m/x.yaml", data, node1)
-		if took := time.Since(begun); took > 10*time.Second {
+		if took := time.Since(started); took > 10*time.Second {
 			t.Errorf("it took %s", took)
 		}
 		lines := 1

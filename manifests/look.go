@@ -122,7 +122,7 @@ func lookUp(path string, isStrict bool, root string) entry {
 
 // lookUpAll looks up the paths that the folder lists by one question, as nearly all files are as they
 // were; nil: one of them may hang, so that each is to be asked for by itself. An answer that comes
-// late is of no use: by then another look has begun.
+// late is of no use: by then another look has started.
 func (s *Source) lookUpAll(paths []string) []entry {
 	s.asking.whole.Keep(nil)
 	s.asking.looks++

@@ -88,11 +88,11 @@ func runsCommandsInContainers(w *world) {
 // interrupted ends an exec by SIGTERM.
 func (w *world) interrupted() {
 	w.Helper()
-	cmd := w.command(w.Context(), "exec", "web", "--", "sh", "-c", "echo begun; sleep 30")
+	cmd := w.command(w.Context(), "exec", "web", "--", "sh", "-c", "echo started; sleep 30")
 	out, err := cmd.StdoutPipe()
 	check(w.T, err)
 	check(w.T, cmd.Start())
-	_, err = io.ReadFull(out, make([]byte, len("begun\n")))
+	_, err = io.ReadFull(out, make([]byte, len("started\n")))
 	check(w.T, err)
 	check(w.T, cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 143 {

@@ -114,7 +114,7 @@ func storiesOfEnds() []onceStory {
 			o.start(o.pod("soon", "Never", "sleep 3600"), o.pod("too", "Never", "sleep 3600"))
 			check(o.T, rig.Until(o.Context(), limit, func() error {
 				if dirs, _ := filepath.Glob(o.tmp() + "/*/pods/*"); len(dirs) == 0 {
-					return errors.New("no pod was begun")
+					return errors.New("no pod was started")
 				}
 				return nil
 			}))

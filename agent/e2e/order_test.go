@@ -43,7 +43,7 @@ func startsPodsInOrder(w *world) {
 	if db, web := w.sandboxes("db")[0], w.sandboxes("web")[0]; web.Created.Before(db.Created) {
 		w.Error("web was made before db")
 	}
-	w.kill() // who has begun is not held again
+	w.kill() // who has started is not held again
 	w.remove("db")
 	w.start()
 	w.until("db is gone", func() error {

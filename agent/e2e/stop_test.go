@@ -18,10 +18,10 @@ import (
 // leaves removes a pod and returns how long it took to go.
 func (w *world) leaves(pod string) time.Duration {
 	w.Helper()
-	begun := time.Now()
+	started := time.Now()
 	w.remove(pod)
 	w.until(pod+" is gone", func() error { return none(w.sandboxes(pod)) })
-	return time.Since(begun)
+	return time.Since(started)
 }
 
 // cutsALongPreStop gives a hook the pod's grace, and the program two seconds.
@@ -146,7 +146,7 @@ func goesOnWithARemoval(w *world) {
 	w.write("slow", "  hostNetwork: true\n  terminationGracePeriodSeconds: 15\n  containers:\n"+
 		noter("main", "trap 'echo term >> /notes/said' TERM; while :; do sleep 0.1; done", "")+notesVolume(dir))
 	w.running("slow")
-	begun := time.Now()
+	started := time.Now()
 	w.remove("slow")
 	w.until("it was told to end", func() error { _, err := os.Stat(file); return err })
 	w.kill()
@@ -154,7 +154,7 @@ func goesOnWithARemoval(w *world) {
 	again := time.Now()
 	w.start()
 	w.until("slow is gone", func() error { return none(w.sandboxes("slow")) })
-	if took, rest := time.Since(begun), time.Since(again); took < grace || rest >= grace {
+	if took, rest := time.Since(started), time.Since(again); took < grace || rest >= grace {
 		w.Errorf("it took %s, %s of it under the next agent, want its grace of %s", took, rest, grace)
 	}
 }

@@ -170,10 +170,10 @@ func TestAnErrorIsCutAndStaysWhatItIs(t *testing.T) {
 
 func TestOtherHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
+		started := time.Now()
 		sleeps := &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 5}}
-		if err := Run(t.Context(), sleeps, Target{}); err != nil || time.Since(begun) != 5*time.Second {
-			t.Errorf("sleep: %v after %s", err, time.Since(begun))
+		if err := Run(t.Context(), sleeps, Target{}); err != nil || time.Since(started) != 5*time.Second {
+			t.Errorf("sleep: %v after %s", err, time.Since(started))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

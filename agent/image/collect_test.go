@@ -47,7 +47,7 @@ func inYard(t *testing.T, l Limits, test func(*yard)) {
 	})
 }
 
-// restart begins anew with what is remembered.
+// restart begins again with what is remembered.
 func (y *yard) restart() {
 	y.Collector = NewCollector(CollectorConfig{
 		CRI: cri.New(y.Conn()), Limits: y.at, History: y.file,

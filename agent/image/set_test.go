@@ -34,13 +34,13 @@ func TestTheRateOfPullsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimit(1, 1)
 		took := func(n int) time.Duration {
-			begun := time.Now()
+			started := time.Now()
 			for range n {
 				if err := l.wait(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			return time.Since(begun)
+			return time.Since(started)
 		}
 		rows := []struct {
 			qps, burst int

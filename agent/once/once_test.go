@@ -105,9 +105,9 @@ func tell(t *testing.T, pods []*v1.Pod, prepare func(*actor), story func(*actor)
 		}
 		var beside sync.WaitGroup
 		beside.Go(func() { story(a) })
-		begun := time.Now()
+		started := time.Now()
 		code = Run(t.Context(), a.config)
-		took = time.Since(begun)
+		took = time.Since(started)
 		beside.Wait()
 		a.store.Close(context.Background())
 	})

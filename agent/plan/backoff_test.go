@@ -48,7 +48,7 @@ func TestPlanBackOff(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			p := pod(v1.RestartPolicyAlways, "a")
 			p.Annotations = row.pod
-			s := scene{Pod: p, Accepted: true, Here: world(exit("a", 1, 1, row.ago, row.mark))}.Situation()
+			s := scene{Pod: p, Accepted: true, Here: world(exit("a", 1, 1, row.ago, row.mark))}.Facts()
 			s.BackOff = row.node
 			if got := decided(t, s); got != row.want {
 				t.Errorf("got  %s\nwant %s", got, row.want)
@@ -59,7 +59,7 @@ func TestPlanBackOff(t *testing.T) {
 
 // What waits says how long, so that a person sees which setting counts.
 func TestBackOffIsSaid(t *testing.T) {
-	s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(exit("a", 1, 1, 0, "0s"))}.Situation()
+	s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(exit("a", 1, 1, 0, "0s"))}.Facts()
 	s.BackOff = plan.BackOff{First: 3 * time.Second}
 	want := "back-off 3s restarting failed container=a pod=web-n_default(u)"
 	if p := plan.Make(s); p.Waiting["a"].Message.String() != want {

@@ -39,7 +39,7 @@ func TestPlanKeepsSandboxesAndWhatIsInThemApart(t *testing.T) {
 		{"it waits for a removal of an earlier plan, too", scene{Pod: pod(always, "a"), Accepted: true, Here: renewed(), Change: runs(removal, 3*time.Second)}, "|wake in 7s"},
 		{"but not for one that hangs", scene{Pod: pod(always, "a"), Accepted: true, Here: renewed(), Change: runs(removal, slots.HangsAfter)}, "remove sandbox s0"},
 		{"a container waits while its sandbox is removed", scene{Pod: pod(always, "a"), Accepted: true, Here: renewed(), Change: runs(plan.Action{Do: plan.DoRemoveSandbox, ID: "s0"}, time.Second)}, "|wake in 9s"},
-		{"so does one that stops", scene{Pod: pod(always, "a"), Accepted: true, Here: world(doomed(up("a", 0))), Change: runs(plan.Action{Do: plan.DoStopSandbox, ID: "s0"}, time.Second)}, "|wake in 9s"},
+		{"so does one that stops", scene{Pod: pod(always, "a"), Accepted: true, Here: world(condemned(up("a", 0))), Change: runs(plan.Action{Do: plan.DoStopSandbox, ID: "s0"}, time.Second)}, "|wake in 9s"},
 		{"one that was created", scene{Pod: pod(always, "a"), Accepted: true, Here: world(in(rt.ContainerState_CONTAINER_CREATED, "a")), Change: runs(plan.Action{Do: plan.DoStopSandbox, ID: "s0"}, time.Second)}, "|wake in 9s"},
 		{"and one that is resized", scene{Pod: pod(always, "a"), Accepted: true, Here: world(up("a", 0)),
 			Change: all(follows(checkpoint.Following{Resize: []string{"a"}, Raised: true}), runs(plan.Action{Do: plan.DoStopSandbox, ID: "s0"}, time.Second))}, "|wake in 9s"},
@@ -48,17 +48,17 @@ func TestPlanKeepsSandboxesAndWhatIsInThemApart(t *testing.T) {
 }
 
 func TestWhatAnObservationHas(t *testing.T) {
-	s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(up("a", 0))}.Situation()
+	s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(up("a", 0))}.Facts()
 	for object, want := range map[string]bool{"u": true, "s0": true, "a0": true, "a1": false, "s1": false, "another": false, "a": false} {
 		if got := s.Has(object); got != want {
 			t.Errorf("Has(%q) is %v", object, got)
 		}
 	}
-	s = scene{Pod: pod(v1.RestartPolicyAlways, "a")}.Situation()
+	s = scene{Pod: pod(v1.RestartPolicyAlways, "a")}.Facts()
 	if !s.Has("u") {
 		t.Error("a pod that is new is not there")
 	}
-	s = scene{Nothing: true}.Situation()
+	s = scene{Nothing: true}.Facts()
 	if s.Has("u") {
 		t.Error("a pod that is gone is there")
 	}

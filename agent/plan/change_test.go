@@ -49,7 +49,7 @@ func TestAVersionIsAcceptedInPlace(t *testing.T) {
 		{"another one is accepted, and is replaced", scene{Accepted: true, Here: world(up("a", 0)), Change: all(before, byReplacing)}, false, false},
 	} {
 		row.Pod = pod(v1.RestartPolicyAlways, "a")
-		s := row.scene.Situation()
+		s := row.scene.Facts()
 		p := plan.Make(s)
 		if s.AwaitsAcceptance() != row.awaits || p.Accepts() != row.accepts {
 			t.Errorf("%s: awaits %v, accepts %v", row.name, s.AwaitsAcceptance(), p.Accepts())
@@ -81,7 +81,7 @@ func TestAVersionThatIsNotSavedDoesNotCount(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.Pod, row.Accepted = pod(v1.RestartPolicyAlways, "a"), true
-			s := row.scene.Situation()
+			s := row.scene.Facts()
 			s.ByAccepted()
 			digest := ""
 			if s.Pod != nil {
@@ -97,7 +97,7 @@ func TestAVersionThatIsNotSavedDoesNotCount(t *testing.T) {
 // A container that started before it had a hook is not to run it.
 func TestContainersThatStartedWithoutTheirHook(t *testing.T) {
 	p := hookedBy(pod(v1.RestartPolicyAlways, "runs", "had", "none", "exited", "missing"), "runs", "had", "exited", "missing")
-	s := scene{Pod: p, Accepted: true, Here: world(up("runs", 0), up("had", 0), up("none", 0), exit("exited", 0, 1, 0, ""))}.Situation()
+	s := scene{Pod: p, Accepted: true, Here: world(up("runs", 0), up("had", 0), up("none", 0), exit("exited", 0, 1, 0, ""))}.Facts()
 	was := hookedBy(pod(v1.RestartPolicyAlways, "runs", "had", "none", "exited", "missing"), "had")
 	c := *s.Known["u"]
 	c.Pod, c.Digest = was, "d0"
@@ -131,7 +131,7 @@ func TestWhetherAPodIsResized(t *testing.T) {
 		{"the pod uses more than it is to have", all(follows(checkpoint.Following{}), failed(settle, plan.ReasonInUse)), true, "Error: no"},
 		{"its cgroup fails otherwise", all(follows(checkpoint.Following{}), failed(settle, plan.ReasonFault)), false, ": "},
 	} {
-		s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(up("a", 0)), Change: row.change}.Situation()
+		s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(up("a", 0)), Change: row.change}.Facts()
 		w, resizes := s.Resizing()
 		if why := w.Reason + ": " + w.Message.String(); resizes != row.resizes || why != row.why {
 			t.Errorf("%s: %v, %s", row.name, resizes, why)

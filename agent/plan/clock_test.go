@@ -17,7 +17,7 @@ import (
 const day = 24 * time.Hour
 
 // A clock that jumps changes neither what is planned, but for a back-off that
-// may be over early or begin anew, nor times that were reported.
+// may be over early or begin again, nor times that were reported.
 func TestAClockThatJumpsByADay(t *testing.T) {
 	always, onFailure, never := v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever
 	for _, row := range []struct {
@@ -38,7 +38,7 @@ func TestAClockThatJumpsByADay(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			for jump, want := range map[time.Duration]string{0: row.want, day: row.forth, -day: row.back} {
-				s := row.scene.Situation()
+				s := row.scene.Facts()
 				s.Now = noon.Add(jump)
 				p := plan.Make(s)
 				if !p.Wake.IsZero() {
@@ -60,7 +60,7 @@ func TestAClockThatJumpsByADay(t *testing.T) {
 // without a former report that the pod began when its checkpoint says so.
 func keepsTimes(t *testing.T, c scene, s plan.Facts) {
 	t.Helper()
-	then := c.Situation()
+	then := c.Facts()
 	before := podstatus.PodStatus(&then, new(plan.Make(then)), &podspec.Host{}, nil)
 	after := podstatus.PodStatus(&s, new(plan.Make(s)), &podspec.Host{}, &before)
 	if !after.StartTime.Equal(before.StartTime) {

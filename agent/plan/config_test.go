@@ -46,7 +46,7 @@ func TestWhichConfigIsOutdated(t *testing.T) {
 	} {
 		s := (scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(row.is), Change: func(s *plan.Facts) {
 			s.Env = map[string]string{"a": "configmap/app=2"}
-		}}).Situation()
+		}}).Facts()
 		if got := s.Outdated(); got != row.want {
 			t.Errorf("%s: %q, want %q", name, got, row.want)
 		}

@@ -112,7 +112,7 @@ func TestEndsSayWhy(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			row.Accepted = true
 			got := ""
-			for _, a := range slices.Concat(plan.Make(row.scene.Situation()).Steps...) {
+			for _, a := range slices.Concat(plan.Make(row.scene.Facts()).Steps...) {
 				if a.Do == plan.DoEnd || a.Do == plan.DoRecordResult {
 					got = a.Reason
 				}

@@ -37,7 +37,7 @@ func TestWhetherOthersRestartAPod(t *testing.T) {
 		{"its cgroup is gone", world(killedFor(checkpoint.CauseCgroup, ended)), true},
 		{"the runtime lost it", world(killedFor(checkpoint.CauseLost, ended)), true},
 	} {
-		s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: row.here}.Situation()
+		s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: row.here}.Facts()
 		if got := s.RestartsByOthers(); got != row.want {
 			t.Errorf("%s: %v", row.name, got)
 		}
@@ -64,7 +64,7 @@ func TestWhetherAllIsOfTheDesiredVersion(t *testing.T) {
 		{"it is not accepted", world(up("a", 0)), func(s *plan.Facts) { s.Unaccepted = s.Now.Add(time.Second) }, false, false},
 		{"another one is accepted", world(up("a", 0)), func(s *plan.Facts) { s.Checkpoint().Digest = "another" }, false, false},
 	} {
-		s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: row.here, Change: row.change}.Situation()
+		s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: row.here, Change: row.change}.Facts()
 		if got := s.FollowsDesired(); got != row.follows {
 			t.Errorf("%s: it follows: %v", row.name, got)
 		}

@@ -25,7 +25,7 @@ func TestAPullSaysHowLongItTakes(t *testing.T) {
 		{"it is queued", true, 9 * time.Second, `pulling image "img:1"`, time.Second},
 		{"it is queued for a while", true, 10 * time.Second, `image "img:1" waits for other pulls, 10s so far`, 10 * time.Second},
 	} {
-		s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(), Fetching: map[string]plan.Pull{"a": {Image: "img:1", Queued: row.queued, Since: noon.Add(-row.ago)}}}.Situation()
+		s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(), Fetching: map[string]plan.Pull{"a": {Image: "img:1", Queued: row.queued, Since: noon.Add(-row.ago)}}}.Facts()
 		p := plan.Make(s)
 		if got := p.Waiting["a"].Message.String(); got != row.want || p.Wake.Sub(noon) != row.wake {
 			t.Errorf("%s: %s, again in %s", row.name, got, p.Wake.Sub(noon))

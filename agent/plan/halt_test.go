@@ -93,7 +93,7 @@ func TestWhatAnInterruptionEnds(t *testing.T) {
 	p := withInit(pod(v1.RestartPolicyNever, "a", "b"), "i")
 	is := scene{Pod: p, Accepted: true, Here: world(exit("i", 0, 0, time.Hour, ""), exit("a", 0, 1, time.Minute, ""), up("b", 0)), Change: both(stopped, active(3600, time.Minute))}
 	find := func() *plan.Action {
-		for _, step := range plan.Make(is.Situation()).Steps {
+		for _, step := range plan.Make(is.Facts()).Steps {
 			if k := slices.IndexFunc(step, func(a plan.Action) bool { return a.Do == plan.DoInterrupt }); k >= 0 {
 				return &step[k]
 			}
@@ -127,7 +127,7 @@ func TestADeadlineCountsByMarks(t *testing.T) {
 		{"from now on, where a former agent kept none", nil, 0, "save active time|wake in 6m0s"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(up("a", 0)), Change: active(3600, 0)}.Situation()
+			s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(up("a", 0)), Change: active(3600, 0)}.Facts()
 			c := *s.Known["u"]
 			c.Active, c.Accepted.Time = row.active, noon.AddDate(-56, 0, 0) // by a clock that was set since
 			s.Mark.Up, s.Known["u"] = 5*time.Hour+29*time.Minute, &c
@@ -158,7 +158,7 @@ func TestWhetherAPodIsHalted(t *testing.T) {
 		{"no pod is wanted", scene{Nothing: true, Change: stopped}, false},
 	} {
 		row.Pod = pod(always, "a")
-		s := row.scene.Situation()
+		s := row.scene.Facts()
 		if got := s.IsHalted(); got != row.want {
 			t.Errorf("%s: %v", row.name, got)
 		}

@@ -30,7 +30,7 @@ func TestPlanOfHooks(t *testing.T) {
 		{"a crashed container does not wait for another's hook", scene{Pod: hookedBy(pod(always, "a", "b"), "a"), Accepted: true, Here: world(up("a", 0), exit("b", 0, 1, 0, "")), Change: posted("a0", plan.HookState{})},
 			"start container b#1 after 0s"},
 		{"nor does one that runs already", scene{Pod: hookedBy(pod(always, "a", "b"), "a"), Accepted: true, Here: world(up("a", 1), up("b", 0)), Change: posted("a1", plan.HookState{})}, ""},
-		{"in a new sandbox they wait anew", scene{Pod: hookedBy(pod(always, "a", "b"), "a"), Accepted: true, Here: dead(world(exit("a", 0, 255, 0, ""), exit("b", 0, 255, 0, "")))},
+		{"in a new sandbox they wait again", scene{Pod: hookedBy(pod(always, "a", "b"), "a"), Accepted: true, Here: dead(world(exit("a", 0, 255, 0, ""), exit("b", 0, 255, 0, "")))},
 			"stop sandbox s0; set up; create sandbox#1; start container a#1|b waits: ContainerCreating"},
 		{"one that cannot start yet does not hold the others there", scene{Pod: hookedBy(pod(always, "a", "b"), "a"), Accepted: true, Failures: map[string]plan.Failure{"a": {Retry: noon.Add(time.Second)}}},
 			"set up; create sandbox#0; start container b#0|wake in 1s"},
@@ -50,10 +50,10 @@ func TestPlanOfHooks(t *testing.T) {
 		// Failing.
 		{"a container whose hook has failed is stopped, with its preStop hook", scene{Pod: hookedBy(pod(always, "a"), "a"), Accepted: true, Here: world(preStops(up("a", 0))), Change: posted("a0", plan.HookState{Failed: "no"})},
 			"record kill decision a a0 in 30s; stop container a a0 in 30s with preStop"},
-		{"and not stopped twice", scene{Pod: hookedBy(pod(always, "a"), "a"), Accepted: true, Here: world(doomed(up("a", 0))), Change: all(posted("a0", plan.HookState{Failed: "no"}), stops(map[string]plan.Stopping{"a0": {}}))}, ""},
+		{"and not stopped twice", scene{Pod: hookedBy(pod(always, "a"), "a"), Accepted: true, Here: world(condemned(up("a", 0))), Change: all(posted("a0", plan.HookState{Failed: "no"}), stops(map[string]plan.Stopping{"a0": {}}))}, ""},
 		{"a sidecar's failed hook stops the sidecar only", scene{Pod: hookedBy(withSidecar(pod(always, "a"), "s"), "s"), Accepted: true, Here: world(up("a", 0), up("s", 1)), Change: posted("s1", plan.HookState{Failed: "no"})},
 			"record kill decision s s1 in 30s; stop container s s1 in 30s"},
-		{"it is restarted even if it answers with 0", scene{Pod: hookedBy(pod(v1.RestartPolicyOnFailure, "a"), "a"), Accepted: true, Here: world(doomed(exit("a", 0, 0, 0, "")))}, "start container a#1 after 0s"},
+		{"it is restarted even if it answers with 0", scene{Pod: hookedBy(pod(v1.RestartPolicyOnFailure, "a"), "a"), Accepted: true, Here: world(condemned(exit("a", 0, 0, 0, "")))}, "start container a#1 after 0s"},
 		{"its successor starts with back-off", scene{Pod: hookedBy(pod(always, "a"), "a"), Accepted: true, Here: world(exit("a", 1, 137, 0, "0s"))}, "|a waits: CrashLoopBackOff|wake in 10s"},
 		{"under Never there is none", scene{Pod: hookedBy(pod(never, "a"), "a"), Accepted: true, Here: world(exit("a", 0, 137, 0, ""))}, "stop sandbox s0; end Failed"},
 	})
@@ -61,7 +61,7 @@ func TestPlanOfHooks(t *testing.T) {
 
 func TestAContainerWhoseHookRunsWaits(t *testing.T) {
 	for failed, want := range map[string]string{"": "ContainerCreating: ", "no such file": "PostStartHookError: no such file"} {
-		s := scene{Pod: hookedBy(pod(v1.RestartPolicyAlways, "a"), "a"), Accepted: true, Here: world(up("a", 0)), Change: posted("a0", plan.HookState{Failed: failed})}.Situation()
+		s := scene{Pod: hookedBy(pod(v1.RestartPolicyAlways, "a"), "a"), Accepted: true, Here: world(up("a", 0)), Change: posted("a0", plan.HookState{Failed: failed})}.Facts()
 		w := s.HookWait(s.Instance().Newest("a"))
 		if got := w.Reason + ": " + w.Message.String(); got != want {
 			t.Errorf("failed %q: %s", failed, got)

@@ -27,7 +27,7 @@ func TestAPodHasTenSandboxesAtMost(t *testing.T) {
 		for k := range row.sandboxes {
 			here.Sandboxes = append(here.Sandboxes, pleg.Sandbox{ID: fmt.Sprint("s", k), Attempt: uint32(k), HostNetwork: true})
 		}
-		s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: here}.Situation()
+		s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: here}.Facts()
 		if row.fails {
 			s.Failures = map[string]plan.Failure{removal: {Waiting: plan.Waiting{Reason: "FailedSync", Message: message.Fixed("device busy")}}}
 		}

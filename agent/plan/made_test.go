@@ -41,7 +41,7 @@ func TestWhetherAContainerWasEverMade(t *testing.T) {
 		{"one was reported that had restarted", scene{}, restarted, true},
 	} {
 		row.Pod = p
-		s := row.scene.Situation()
+		s := row.scene.Facts()
 		if got := s.Made(row.last); got != row.want {
 			t.Errorf("%s: %v", row.name, got)
 		}
@@ -51,7 +51,7 @@ func TestWhetherAContainerWasEverMade(t *testing.T) {
 func TestWhatAPassIsFor(t *testing.T) {
 	known := func(c scene) map[string]*checkpoint.Checkpoint {
 		c.Pod, c.Accepted = pod(v1.RestartPolicyAlways, "a"), true
-		return c.Situation().Known
+		return c.Facts().Known
 	}
 	desired := &manifests.Pod{Pod: pod(v1.RestartPolicyAlways, "a")}
 	for _, row := range []struct {
@@ -91,7 +91,7 @@ func TestWhetherARegularContainerWasMade(t *testing.T) {
 		"one is there, and no sandbox of it": {scene{Here: none}, false},
 	} {
 		row.Pod = p
-		s := row.scene.Situation()
+		s := row.scene.Facts()
 		if got := plan.RegularMade(p, s.Instance()); got != row.want {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -27,7 +27,7 @@ func TestAReportedAttemptThatIsGoneMakesOlderOnesSayNothing(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p := pod(v1.RestartPolicyOnFailure, "a")
-			s := scene{Pod: p, Accepted: true, Here: row.here}.Situation()
+			s := scene{Pod: p, Accepted: true, Here: row.here}.Facts()
 			s.Next = s.FindMissing(plantest.Reported(p, row.last))
 			if got := told(plan.Make(s)); got != row.want || s.Next["a"] != row.next {
 				t.Errorf("next %d, want %d\n got  %s\n want %s", s.Next["a"], row.next, got, row.want)

@@ -29,7 +29,7 @@ func TestAVersionStartsThatWasPreparedOnDisk(t *testing.T) {
 		{"it is not on disk, which takes no more", func(c *checkpoint.Checkpoint) { c.Unwritten = true }, map[string]plan.Failure{plan.SandboxFailure: {Retry: later}}, "|wake in 1m0s"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Failures: row.failures}.Situation()
+			s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Failures: row.failures}.Facts()
 			row.change(s.Known["u"])
 			if got := told(plan.Make(s)); got != row.want {
 				t.Errorf("\n got  %s\n want %s", got, row.want)

@@ -260,7 +260,7 @@ func TestPlan(t *testing.T) {
 		{"and is tried again when it is time", scene{Pod: pod(always, "a"), Accepted: true, Here: world(), Failures: map[string]plan.Failure{"a": {Retry: noon}}}, "start container a#0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if got := decided(t, row.scene.Situation()); got != row.want {
+			if got := decided(t, row.scene.Facts()); got != row.want {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
 			}
 		})
@@ -318,7 +318,7 @@ func TestRemovalsSayWhy(t *testing.T) {
 		{"another version is wanted, and it has no checkpoint", scene{Old: world(up("a", 0)), Change: noCheckpoint}, "its manifest has changed"},
 	} {
 		row.Pod = pod(always, "a")
-		for _, a := range slices.Concat(plan.Make(row.scene.Situation()).Steps...) {
+		for _, a := range slices.Concat(plan.Make(row.scene.Facts()).Steps...) {
 			if a.Reason != row.want {
 				t.Errorf("%s: %s", row.name, a)
 			}

@@ -57,32 +57,32 @@ func TestPlanOfProbedPods(t *testing.T) {
 		{"one that is well is left alone", scene{Pod: probed(pod(always, "a"), "a"), Here: world(up("a", 0))}, results{"a0": {Started: true, Ready: true}}, ""},
 
 		// After an agent that died.
-		{"a condemned one that lives is stopped with the grace that it was to get", scene{Pod: probed(pod(always, "a"), "a"), Here: world(doomed(up("a", 0)))}, nil,
+		{"a condemned one that lives is stopped with the grace that it was to get", scene{Pod: probed(pod(always, "a"), "a"), Here: world(condemned(up("a", 0)))}, nil,
 			"stop container a a0 in 7s"},
-		{"whatever its probes say now", scene{Pod: probed(pod(always, "a"), "a"), Here: world(doomed(up("a", 0)))}, results{"a0": {Started: true, Ready: true}},
+		{"whatever its probes say now", scene{Pod: probed(pod(always, "a"), "a"), Here: world(condemned(up("a", 0)))}, results{"a0": {Started: true, Ready: true}},
 			"stop container a a0 in 7s"},
-		{"a condemned one that is dead is started again", scene{Pod: probed(pod(always, "a"), "a"), Here: world(doomed(exit("a", 0, 137, 0, "")))}, nil,
+		{"a condemned one that is dead is started again", scene{Pod: probed(pod(always, "a"), "a"), Here: world(condemned(exit("a", 0, 137, 0, "")))}, nil,
 			"start container a#1 after 0s"},
 
 		// Restarts.
-		{"after exit code 0 under OnFailure it is started again", scene{Pod: probed(pod(onFailure, "a"), "a"), Here: world(doomed(exit("a", 0, 0, 0, "")))}, nil,
+		{"after exit code 0 under OnFailure it is started again", scene{Pod: probed(pod(onFailure, "a"), "a"), Here: world(condemned(exit("a", 0, 0, 0, "")))}, nil,
 			"start container a#1 after 0s"},
-		{"with the back-off of a crash", scene{Pod: probed(pod(onFailure, "a"), "a"), Here: world(doomed(exit("a", 1, 0, 0, "0s")))}, nil,
+		{"with the back-off of a crash", scene{Pod: probed(pod(onFailure, "a"), "a"), Here: world(condemned(exit("a", 1, 0, 0, "0s")))}, nil,
 			"|a waits: CrashLoopBackOff|wake in 10s"},
-		{"under Never it is not, and has failed", scene{Pod: probed(pod(never, "a"), "a"), Here: world(doomed(exit("a", 0, 143, 0, "")))}, nil,
+		{"under Never it is not, and has failed", scene{Pod: probed(pod(never, "a"), "a"), Here: world(condemned(exit("a", 0, 143, 0, "")))}, nil,
 			"stop sandbox s0; end Failed"},
-		{"under Never it has succeeded if it says so", scene{Pod: probed(pod(never, "a"), "a"), Here: world(doomed(exit("a", 0, 0, 0, "")))}, nil,
+		{"under Never it has succeeded if it says so", scene{Pod: probed(pod(never, "a"), "a"), Here: world(condemned(exit("a", 0, 0, 0, "")))}, nil,
 			"stop sandbox s0; end Succeeded"},
-		{"its own policy wins over Never", scene{Pod: own(probed(pod(never, "a"), "a"), v1.ContainerRestartPolicyOnFailure), Here: world(doomed(exit("a", 0, 0, 0, "")))}, nil,
+		{"its own policy wins over Never", scene{Pod: own(probed(pod(never, "a"), "a"), v1.ContainerRestartPolicyOnFailure), Here: world(condemned(exit("a", 0, 0, 0, "")))}, nil,
 			"start container a#1 after 0s"},
-		{"its own Never wins over Always", scene{Pod: own(probed(pod(always, "a"), "a"), v1.ContainerRestartPolicyNever), Here: world(doomed(exit("a", 0, 1, 0, "")))}, nil,
+		{"its own Never wins over Always", scene{Pod: own(probed(pod(always, "a"), "a"), v1.ContainerRestartPolicyNever), Here: world(condemned(exit("a", 0, 1, 0, "")))}, nil,
 			"stop sandbox s0; end Failed"},
-		{"rules are not asked", scene{Pod: own(probed(pod(always, "a"), "a"), v1.ContainerRestartPolicyNever, onZero), Here: world(doomed(exit("a", 0, 0, 0, "")))}, nil,
+		{"rules are not asked", scene{Pod: own(probed(pod(always, "a"), "a"), v1.ContainerRestartPolicyNever, onZero), Here: world(condemned(exit("a", 0, 0, 0, "")))}, nil,
 			"stop sandbox s0; end Succeeded"},
-		{"a pod is not done while one is to be started again", scene{Pod: probed(pod(onFailure, "a", "b"), "a"), Here: world(doomed(exit("a", 1, 0, 0, "0s")), exit("b", 0, 0, 0, ""))}, nil,
+		{"a pod is not done while one is to be started again", scene{Pod: probed(pod(onFailure, "a", "b"), "a"), Here: world(condemned(exit("a", 1, 0, 0, "0s")), exit("b", 0, 0, 0, ""))}, nil,
 			"|a waits: CrashLoopBackOff|wake in 10s"},
 		{"it starts again in a new sandbox if its own died", scene{Pod: probed(pod(onFailure, "a"), "a"), Here: func() *pleg.Instance {
-			i := world(doomed(exit("a", 0, 0, 0, "")))
+			i := world(condemned(exit("a", 0, 0, 0, "")))
 			i.Sandboxes[0].Ready = false
 			return i
 		}()}, nil, "stop sandbox s0; set up; create sandbox#1; start container a#1"},
@@ -90,12 +90,12 @@ func TestPlanOfProbedPods(t *testing.T) {
 		// Sidecars.
 		{"a sidecar that has not started holds the next", scene{Pod: withInit(probed(withSidecar(pod(always, "a"), "s"), "s"), "i"), Here: world(up("s", 0))}, results{"s0": {}}, ""},
 		{"and the regular ones", scene{Pod: probed(withSidecar(pod(always, "a"), "s"), "s"), Here: world(up("s", 0))}, results{"s0": {}}, ""},
-		{"it holds them before its probes have begun", scene{Pod: probed(withSidecar(pod(always, "a"), "s"), "s"), Here: world(up("s", 0))}, nil, ""},
+		{"it holds them before its probes have started", scene{Pod: probed(withSidecar(pod(always, "a"), "s"), "s"), Here: world(up("s", 0))}, nil, ""},
 		{"once it has started the next one starts", scene{Pod: withInit(probed(withSidecar(pod(always, "a"), "s"), "s"), "i"), Here: world(up("s", 0))}, results{"s0": {Started: true}}, "start container i#0"},
 		{"that it is not ready holds nobody", scene{Pod: probed(withSidecar(pod(always, "a"), "s"), "s"), Here: world(up("s", 0))}, results{"s0": {Started: true, Text: "x"}}, "start container a#0"},
 		{"a sidecar whose startup probe failed is stopped", scene{Pod: withInit(probed(withSidecar(pod(never, "a"), "s"), "s"), "i"), Here: world(up("s", 0))}, results{"s0": stillborn},
 			"record kill decision s s0 in 30s; stop container s s0 in 30s"},
-		{"and started again, also under Never", scene{Pod: withInit(probed(withSidecar(pod(never, "a"), "s"), "s"), "i"), Here: world(doomed(exit("s", 0, 0, 0, "")))}, nil,
+		{"and started again, also under Never", scene{Pod: withInit(probed(withSidecar(pod(never, "a"), "s"), "s"), "i"), Here: world(condemned(exit("s", 0, 0, 0, "")))}, nil,
 			"start container s#1 after 0s"},
 		{"a sidecar whose liveness probe failed does not hold the next", scene{Pod: withInit(probed(withSidecar(pod(always, "a"), "s"), "s"), "i"), Here: world(up("s", 0))}, results{"s0": dead},
 			"start container i#0; record kill decision s s0 in 30s; stop container s s0 in 30s"},
@@ -110,7 +110,7 @@ func TestPlanOfProbedPods(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.Accepted = true
-			s := row.scene.Situation()
+			s := row.scene.Facts()
 			s.Probes = row.probes
 			if got := decided(t, s); got != row.want {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
@@ -131,7 +131,7 @@ func TestKillsSayWhy(t *testing.T) {
 		{"under Never", v1.RestartPolicyNever, probe.Liveness, "Container a failed liveness probe"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := scene{Pod: probed(pod(row.policy, "a"), "a"), Accepted: true, Here: world(up("a", 0))}.Situation()
+			s := scene{Pod: probed(pod(row.policy, "a"), "a"), Accepted: true, Here: world(up("a", 0))}.Facts()
 			s.Probes = map[string]probe.Results{"a0": {Failed: row.failed, Why: "it said x"}}
 			p := plan.Make(s)
 			if c, stop := p.Steps[0][0], p.Steps[1][0]; c.Reason != row.want || c.Text != "it said x" || stop.Reason != row.want {
@@ -139,7 +139,7 @@ func TestKillsSayWhy(t *testing.T) {
 			}
 		})
 	}
-	n := doomed(exit("a", 0, 0, 0, ""))
+	n := condemned(exit("a", 0, 0, 0, ""))
 	if why := plan.ExitReason(&n); why != n.Kill.Reason {
 		t.Errorf("restarted because %s", why)
 	}
@@ -158,7 +158,7 @@ func TestTheHealthOfAContainerWithoutProbeResults(t *testing.T) {
 		"it has a startup probe":   {startup, false, false},
 		"it has a readiness probe": {readiness, true, false},
 	} {
-		s := scene{Pod: row.pod, Accepted: true, Here: world(up("a", 0))}.Situation()
+		s := scene{Pod: row.pod, Accepted: true, Here: world(up("a", 0))}.Facts()
 		if started, ready := s.Health(&row.pod.Spec.Containers[0], s.Instance().Newest("a")); started != row.started || ready != row.ready {
 			t.Errorf("%s: started %v, ready %v", name, started, ready)
 		}
@@ -173,7 +173,7 @@ func TestWhatProbesSayOfAPodThatIsNotReady(t *testing.T) {
 		}
 		return st
 	}
-	s := scene{Pod: pod(v1.RestartPolicyAlways, "a", "b", "c"), Accepted: true, Here: world(up("a", 0), up("b", 0))}.Situation()
+	s := scene{Pod: pod(v1.RestartPolicyAlways, "a", "b", "c"), Accepted: true, Here: world(up("a", 0), up("b", 0))}.Facts()
 	s.Probes = map[string]probe.Results{"a0": {Text: "x"}, "b0": {Text: "y"}}
 	for want, st := range map[string]*v1.PodStatus{"": status("a", "b", "c"), "x": status("b"), "a: x; b: y": status()} {
 		if got := s.ProbeMessages(st); got != want {

@@ -39,7 +39,7 @@ func TestPlanOfResets(t *testing.T) {
 			"|a waits: CrashLoopBackOff|wake in 10s"},
 		{"a former agent's reset goes on", scene{Pod: p(), Accepted: true, Here: world(exit("a", 0, 42, time.Minute, "")), Change: markedAs(map[string]string{"a": "0s"})},
 			"remove container a a0" + wait},
-		{"then the pod begins anew, counting on", scene{Pod: p(), Accepted: true, Here: world(), Logged: map[string]uint32{"i": 1, "a": 1}, Change: markedAs(map[string]string{"a": "0s"})},
+		{"then the pod begins again, counting on", scene{Pod: p(), Accepted: true, Here: world(), Logged: map[string]uint32{"i": 1, "a": 1}, Change: markedAs(map[string]string{"a": "0s"})},
 			"start container i#1"},
 		{"the one that asked is marked with its back-off", scene{Pod: resetBy(pod(never, "a"), "a"), Accepted: true, Here: world(), Logged: map[string]uint32{"a": 2}, Change: markedAs(map[string]string{"a": "10s"})},
 			"start container a#2 after 10s"},

@@ -34,7 +34,7 @@ func TestPlanOfRenewals(t *testing.T) {
 	checkPlans(t, []row{
 		{"a container is stopped with its grace", scene{Pod: pod(always, "a", "b"), Accepted: true, Here: world(renew(up("a", 0)), up("b", 0))},
 			"stop container a a0 in 7s"},
-		{"and started anew at once, as if for the first time", scene{Pod: pod(always, "a", "b"), Accepted: true, Here: world(renew(exit("a", 3, 1, 0, "40s")), up("b", 0))},
+		{"and started again at once, as if for the first time", scene{Pod: pod(always, "a", "b"), Accepted: true, Here: world(renew(exit("a", 3, 1, 0, "40s")), up("b", 0))},
 			"start container a#4"},
 		{"one that waits after crashes waits no more", scene{Pod: pod(always, "a"), Accepted: true, Here: world(renew(exit("a", 5, 1, time.Second, "5m0s")))},
 			"start container a#6"},
@@ -42,7 +42,7 @@ func TestPlanOfRenewals(t *testing.T) {
 			"start container a#1"},
 		{"nor does it end its pod", scene{Pod: pod(never, "a"), Accepted: true, Here: world(renew(exit("a", 0, 0, 0, "")))},
 			"start container a#1"},
-		{"a whole pod is stopped, and all of it made anew", scene{Pod: withInit(pod(always, "a", "b"), "i"), Accepted: true,
+		{"a whole pod is stopped, and all of it made again", scene{Pod: withInit(pod(always, "a", "b"), "i"), Accepted: true,
 			Here: world(exit("i", 0, 0, time.Hour, ""), up("a", 0), up("b", 0)), Change: renewedSandbox},
 			"stop container a a0 in 30s, stop container b b0 in 30s; stop sandbox s0; set up; create sandbox#1; start container i#1"},
 		{"whatever its containers exit with", scene{Pod: pod(never, "a", "b"), Accepted: true,
@@ -53,7 +53,7 @@ func TestPlanOfRenewals(t *testing.T) {
 		{"with the new sandbox it goes on as ever", scene{Pod: pod(never, "a"), Accepted: true, Here: &pleg.Instance{
 			Sandboxes:  []pleg.Sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
 			Containers: []pleg.Container{exit("a", 0, 143, 0, "")}}, Change: renewedSandbox}, "start container a#1"},
-		{"and is not made anew again", scene{Pod: pod(always, "a"), Accepted: true, Here: &pleg.Instance{
+		{"and is not made again again", scene{Pod: pod(always, "a"), Accepted: true, Here: &pleg.Instance{
 			Sandboxes:  []pleg.Sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
 			Containers: []pleg.Container{{ID: "a1", Name: "a", Sandbox: "s1", Attempt: 1, State: rt.ContainerState_CONTAINER_RUNNING}, exit("a", 0, 143, 0, "")}}, Change: renewedSandbox}, ""},
 	})
@@ -85,7 +85,7 @@ func TestWhatARenewalComesTo(t *testing.T) {
 		{"a pod that goes", "", scene{Pod: web(), Accepted: true, Here: here(), Old: world()}, "the pod is being removed or replaced already"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			s := r.scene.Situation()
+			s := r.scene.Facts()
 			a, answer := s.RequestRestart(r.container)
 			got := fmt.Sprintf("%s; %v", strings.Join(slices.DeleteFunc([]string{string(a.Do), a.Name, a.ID, fmt.Sprint(a.Grace) + ": " + a.Reason},
 				func(s string) bool { return s == "" }), " "), replaces(answer.Restart))

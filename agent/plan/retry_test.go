@@ -113,7 +113,7 @@ func TestACallThatHangsIsTold(t *testing.T) {
 		{"it waits for its turn", "a", plan.Running{}, ""},
 		{"another one hangs", "b", plan.Running{Since: noon.Add(-time.Hour)}, ""},
 	} {
-		s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Change: func(s *plan.Facts) { s.Running = map[string]plan.Running{row.key: row.run} }}.Situation()
+		s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Change: func(s *plan.Facts) { s.Running = map[string]plan.Running{row.key: row.run} }}.Facts()
 		if got := s.HangText("a").String(); got != row.want {
 			t.Errorf("%s: %q", row.name, got)
 		}

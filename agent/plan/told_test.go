@@ -30,7 +30,7 @@ var (
 	exit        = plantest.Exit
 	in          = plantest.In
 	with        = plantest.With
-	doomed      = plantest.Doomed
+	condemned   = plantest.Condemned
 )
 
 // toldMore tells of an action what only some have.
@@ -96,7 +96,7 @@ type row struct {
 func checkPlans(t *testing.T, rows []row) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			if got := decided(t, row.scene.Situation()); got != row.want {
+			if got := decided(t, row.scene.Facts()); got != row.want {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
 			}
 		})

@@ -51,7 +51,7 @@ func TestWhoeverAsksMeanwhileSharesTheNextListing(t *testing.T) {
 	})
 }
 
-// A listing that was begun before may lack what the one who asks has just done.
+// A listing that was started before may lack what the one who asks has just done.
 func TestAListingIsBegunAfterItWasAskedFor(t *testing.T) {
 	listing100ms(t, func(t *testing.T, r *critest.Runtime, l *Lister) {
 		go l.List(t.Context())

@@ -85,7 +85,7 @@ func TestAFailedStartSaysWhatFailed(t *testing.T) {
 // A back-off lasts over many passes, and each is one event.
 func TestEachBackOffIsRecordedOnce(t *testing.T) {
 	r := recorder()
-	s := plantest.Scene{Pod: r.Current().Pod, Accepted: true, Here: plantest.World(plantest.Exit("a", 1, 1, 0, "0s"), plantest.Up("b", 0))}.Situation()
+	s := plantest.Scene{Pod: r.Current().Pod, Accepted: true, Here: plantest.World(plantest.Exit("a", 1, 1, 0, "0s"), plantest.Up("b", 0))}.Facts()
 	waits := &plan.Plan{Waiting: map[string]plan.Waiting{"a": {Reason: plan.CrashLoop}, "b": {Reason: "ErrImagePull"}}}
 	const said = " !BackOff (a) Back-off restarting failed container a in pod web-n_default(u)"
 	r.RecordBackOffs(&s, waits)

@@ -17,7 +17,7 @@ import (
 )
 
 func TestACondemnedContainersEndSaysWhatItsProbeSaid(t *testing.T) {
-	s := scene{Pod: probed(pod(v1.RestartPolicyAlways, "a"), "a"), Accepted: true, Here: world(plantest.Doomed(exit("a", 0, 0, 0, "")), up("a", 1))}.Situation()
+	s := scene{Pod: probed(pod(v1.RestartPolicyAlways, "a"), "a"), Accepted: true, Here: world(plantest.Condemned(exit("a", 0, 0, 0, "")), up("a", 1))}.Facts()
 	last := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, nil).ContainerStatuses[0].LastTerminationState.Terminated
 	if last == nil || last.Message != "Liveness probe failed: x" {
 		t.Errorf("last state %+v", last)
@@ -71,7 +71,7 @@ func TestTerminationMessages(t *testing.T) {
 			}
 			n := exit("c0", 0, row.code, 0, "")
 			n.TerminationLog, n.Message, n.Status = row.file, row.runtime, &rt.ContainerStatus{LogPath: row.log}
-			s := scene{Pod: p}.Situation()
+			s := scene{Pod: p}.Facts()
 			if got := podstatus.Terminated(&s, c, &n).Message; got != row.want {
 				t.Errorf("got %d bytes %.60q, want %d %.60q", len(got), got, len(row.want), row.want)
 			}

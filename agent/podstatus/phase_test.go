@@ -20,7 +20,7 @@ func TestReadinessInTheStatus(t *testing.T) {
 	well := probe.Results{Started: true, Ready: true}
 	row := func(name string, p *v1.Pod, probes map[string]probe.Results, started, ready bool, message string) {
 		t.Run(name, func(t *testing.T) {
-			s := scene{Pod: p, Accepted: true, Here: world(up("a", 0), up("b", 0))}.Situation()
+			s := scene{Pod: p, Accepted: true, Here: world(up("a", 0), up("b", 0))}.Facts()
 			s.Probes = probes
 			st := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, nil)
 			c := st.ContainerStatuses[0]
@@ -47,7 +47,7 @@ func TestReadinessInTheStatus(t *testing.T) {
 }
 
 func TestAPodIsInitializedOnceItsSidecarHasStarted(t *testing.T) {
-	s := scene{Pod: probed(withSidecar(pod(v1.RestartPolicyAlways, "a"), "s"), "s"), Accepted: true, Here: world(up("s", 0))}.Situation()
+	s := scene{Pod: probed(withSidecar(pod(v1.RestartPolicyAlways, "a"), "s"), "s"), Accepted: true, Here: world(up("s", 0))}.Facts()
 	for _, started := range []bool{false, true} {
 		s.Probes = map[string]probe.Results{"s0": {Started: started}}
 		st := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, nil)
@@ -144,7 +144,7 @@ func TestConditions(t *testing.T) {
 		{"the machine goes down after the pod has ended", scene{Pod: p(never), Accepted: true, Ended: v1.PodFailed, Here: failed(), Change: shutDown}, disrupted, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := row.scene.Situation()
+			s := row.scene.Facts()
 			st := podstatus.PodStatus(&s, new(plan.Make(s)), &podspec.Host{}, nil)
 			if got := told(st, row.kind); got != row.want {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
@@ -155,7 +155,7 @@ func TestConditions(t *testing.T) {
 
 // A condition that stays as it was keeps its time, in a status of each kind.
 func TestAConditionThatStaysKeepsItsTime(t *testing.T) {
-	s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(up("a", 0))}.Situation()
+	s := scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(up("a", 0))}.Facts()
 	long := metav1.Time{Time: noon.Add(-time.Hour)}
 	last := &v1.PodStatus{Conditions: []v1.PodCondition{
 		{Type: v1.PodInitialized, Status: v1.ConditionTrue, LastTransitionTime: long},

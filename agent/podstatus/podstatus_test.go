@@ -122,7 +122,7 @@ func TestStatus(t *testing.T) {
 		{"a count does not fall", scene{Pod: p(always), Here: world(up("a", 1))}, []string{"a#3 exited 7"}, "Running; a#3 running after 7 Error ready"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := row.scene.Situation()
+			s := row.scene.Facts()
 			var last *v1.PodStatus
 			if row.last != nil {
 				last = reported(row.Pod, row.last...)
@@ -150,7 +150,7 @@ func TestAPodHasAStartTime(t *testing.T) {
 		{"it was reported, and its checkpoint is lost", scene{}, &v1.PodStatus{StartTime: &was}, was.Time},
 	} {
 		row.Pod, row.Here = pod(v1.RestartPolicyAlways, "a"), world(up("a", 0))
-		s := row.scene.Situation()
+		s := row.scene.Facts()
 		if got := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, row.last).StartTime; got == nil || !got.Time.Equal(row.want) {
 			t.Errorf("%s: %v", row.name, got)
 		}
@@ -189,7 +189,7 @@ func TestWhyAPodDoesNotRunIsInItsStatus(t *testing.T) {
 		{"it is to fail before it is stopped", world(up("a", 0)), "", both, "Running Decided: it was decided"},
 		{"it had ended before it was stopped", world(exit("a", 0, 1, 0, "")), v1.PodFailed, halted(false), "Failed : "},
 	} {
-		s := scene{Pod: pod(v1.RestartPolicyNever, "a"), Accepted: true, Ended: row.ended, Here: row.here, Change: row.change}.Situation()
+		s := scene{Pod: pod(v1.RestartPolicyNever, "a"), Accepted: true, Ended: row.ended, Here: row.here, Change: row.change}.Facts()
 		st := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, nil)
 		if got := fmt.Sprintf("%s %s: %s", st.Phase, st.Reason, st.Message); got != row.want {
 			t.Errorf("%s: %s, want %s", row.name, got, row.want)
@@ -223,7 +223,7 @@ func TestAStartThatHangsIsSaid(t *testing.T) {
 		if row.Pod == nil {
 			row.Pod = pod(v1.RestartPolicyAlways, "a")
 		}
-		s := row.scene.Situation()
+		s := row.scene.Facts()
 		got := "not waiting"
 		if w := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, nil).ContainerStatuses[0].State.Waiting; w != nil {
 			got = w.Message

@@ -18,7 +18,7 @@ import (
 func TestTheImagesThatAPodWaitsFor(t *testing.T) {
 	s := scene{Pod: withInit(pod(v1.RestartPolicyAlways, "a", "b"), "i"),
 		Failures: map[string]plan.Failure{"i": {Image: "img:0: not found", Retry: noon.Add(time.Minute)}, "b": {Waiting: plan.Waiting{Reason: "RunContainerError"}}},
-		Fetching: map[string]plan.Pull{"i": {Image: "img:0"}, "a": {Image: "img:1", Since: noon}}}.Situation()
+		Fetching: map[string]plan.Pull{"i": {Image: "img:0"}, "a": {Image: "img:1", Since: noon}}}.Facts()
 	var got []string
 	for _, p := range podstatus.Pulls(&s) {
 		got = append(got, fmt.Sprintf("%s: %s, since %v, next %v", p.Container, p.Text, !p.Since.IsZero(), !p.Next.IsZero()))
@@ -61,7 +61,7 @@ func TestProblems(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.Pod = pod(v1.RestartPolicyAlways, "a")
-			s := row.scene.Situation()
+			s := row.scene.Facts()
 			var got []string
 			for _, text := range podstatus.Problems(&s) {
 				got = append(got, text.String())

@@ -42,7 +42,7 @@ func TestAProbeThatEndsAfterItsContainerIsNotTold(t *testing.T) {
 		b.observe(l, Succeeded, 0)
 		b.Follow(nil)
 		b.observe(l, Succeeded, 0)
-		b.Follow([]Target{c}) // the same container, followed anew
+		b.Follow([]Target{c}) // the same container, followed again
 		b.observe(l, Succeeded, 0)
 		if told != 1 {
 			b.Errorf("told %d times", told)

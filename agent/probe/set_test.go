@@ -122,7 +122,7 @@ func TestReadinessFollowsItsThresholds(t *testing.T) {
 		b.make("readiness", errBroken)
 		b.after(2 * time.Second)
 		b.expect(Results{Started: true, Ready: true})
-		b.make("readiness", nil) // which starts the count anew
+		b.make("readiness", nil) // which starts the count again
 		b.after(time.Second)
 		b.make("readiness", errBroken)
 		b.after(2 * time.Second)

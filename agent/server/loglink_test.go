@@ -11,7 +11,7 @@ import (
 	"monopod/agent/podlog"
 )
 
-// What cannot be read is answered with its reason; only an answer that has begun is
+// What cannot be read is answered with its reason; only an answer that has started is
 // broken off.
 func TestALogThatCannotBeReadIsAnAnswer(t *testing.T) {
 	for name, spoil := range map[string]func(log string) error{

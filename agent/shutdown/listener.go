@@ -19,7 +19,7 @@ const (
 // logind's name has sent it, and means only that logind must be asked. The connection's reader
 // calls it: a signal that does not count costs no more than being read.
 type listener struct {
-	prepares wake.Slot // a shutdown has begun, or was cancelled
+	prepares wake.Slot // a shutdown has started, or was cancelled
 	moves    wake.Slot // logind's name has another owner, or none
 
 	mu    sync.Mutex

@@ -59,22 +59,22 @@ func withoutCores(text []byte) []byte {
 }
 
 // lint checks what every reader of the text format relies on: each metric is
-// begun once, has values, and no two of the same labels.
+// started once, has values, and no two of the same labels.
 func lint(t *testing.T, text string) {
 	t.Helper()
 	p := expfmt.NewTextParser(model.LegacyValidation)
 	if _, err := p.TextToMetricFamilies(strings.NewReader(text)); err != nil {
 		t.Errorf("Prometheus' own reader: %v", err)
 	}
-	begun, series, metric, values := map[string]bool{}, map[string]bool{}, "", 1
+	started, series, metric, values := map[string]bool{}, map[string]bool{}, "", 1
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
 		switch {
 		case strings.HasPrefix(line, "# HELP "):
-			if metric = f[2]; begun[metric] || values == 0 {
-				t.Errorf("%s is begun twice, or the metric before has no values", metric)
+			if metric = f[2]; started[metric] || values == 0 {
+				t.Errorf("%s is started twice, or the metric before has no values", metric)
 			}
-			begun[metric], values = true, 0
+			started[metric], values = true, 0
 		case strings.HasPrefix(line, "# TYPE "):
 			if f[2] != metric || strings.HasSuffix(metric, "_total") != (f[3] == "counter") && !strings.HasSuffix(metric, "failcnt") {
 				t.Errorf("%q below %s", line, metric)
@@ -150,7 +150,7 @@ func TestRates(t *testing.T) {
 			t.Errorf("asked again at once: %v", *n)
 		}
 		time.Sleep(5 * time.Second)
-		put(t, h.Cgroup, pod, "usage_usec 1000000\n") // another pod of that uid, or the counter began anew
+		put(t, h.Cgroup, pod, "usage_usec 1000000\n") // another pod of that uid, or the counter began again
 		if n, took := look(); n == nil || *n != 0 || took == 0 {
 			t.Errorf("after a new start: %v after %v", n, took)
 		}

@@ -171,9 +171,9 @@ func TestAFailedWriteEndsIt(t *testing.T) {
 	}
 }
 
-type stuck struct{ begun, free chan struct{} }
+type stuck struct{ started, free chan struct{} }
 
-func (s stuck) Write(b []byte) (int, error) { close(s.begun); <-s.free; return 0, io.ErrClosedPipe }
+func (s stuck) Write(b []byte) (int, error) { close(s.started); <-s.free; return 0, io.ErrClosedPipe }
 
 func TestAnEndThatIsAskedForDoesNotWait(t *testing.T) {
 	asked := errors.New("asked for")
@@ -185,7 +185,7 @@ func TestAnEndThatIsAskedForDoesNotWait(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer context.AfterFunc(ctx, func() {})()
-	go func() { <-out.begun; cancel(asked) }()
+	go func() { <-out.started; cancel(asked) }()
 	if _, err := Run(ctx, url, Streams{Out: out, Err: io.Discard}); !errors.Is(err, asked) {
 		t.Errorf("err %v", err)
 	}

@@ -27,7 +27,7 @@ func TestAttemptsAreNotCountedBehindLinks(t *testing.T) {
 	w := idleWorker(t, &instance.Disk{PodLogs: podLogs}, nil)
 	p := plantest.Pod(v1.RestartPolicyAlways, "c", "d")
 	p.UID = "a"
-	s := plantest.Scene{Pod: p}.Situation()
+	s := plantest.Scene{Pod: p}.Facts()
 	next := w.NextAttempts(&s)
 	if next["c"] != 2 || next["d"] != 0 {
 		t.Errorf("next %v", next)

@@ -23,7 +23,7 @@ func TestVerdictsAreKeptWithTheCheckpoint(t *testing.T) {
 	defer r.Close()
 	want := checkpoint.KillDecision{Cause: checkpoint.CauseProbe, Reason: "r", Text: "t", Grace: 3 * time.Second}
 	w := idleWorker(t, &instance.Disk{Root: r}, map[string]*checkpoint.Checkpoint{})
-	c := checkpoint.NewCheckpoint(plantest.Scene{Pod: plantest.Pod(v1.RestartPolicyAlways, "a")}.Situation().Pod, metav1.Now())
+	c := checkpoint.NewCheckpoint(plantest.Scene{Pod: plantest.Pod(v1.RestartPolicyAlways, "a")}.Facts().Pod, metav1.Now())
 	c.KillDecisions = map[string]checkpoint.KillDecision{"gone": {}, "a0": {Reason: "older"}}
 	w.pod.known["u"] = c
 	s := plan.Facts{Observed: &pleg.Observed{Instances: map[string]*pleg.Instance{"u": plantest.World(plantest.Up("a", 0), plantest.Up("b", 1))}}}

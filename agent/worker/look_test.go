@@ -17,7 +17,7 @@ func TestWhatEndsAWait(t *testing.T) {
 	for _, row := range []struct {
 		name                  string
 		next                  func() look
-		woken, asked, updated time.Duration // after the wait has begun; 0: not
+		woken, asked, updated time.Duration // after the wait has started; 0: not
 		want                  time.Duration
 	}{
 		{"at once", lookAgain, 0, 0, 0, 0},

@@ -22,7 +22,7 @@ func TestAVersionWaitsForTheDiskAsLongAsNothingOfItWasMade(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			failures := map[string]plan.Failure{plan.SandboxFailure: {IsDisk: row.isDisk}}
-			s := plantest.Scene{Pod: plantest.Pod(v1.RestartPolicyAlways, "a"), Accepted: true, Failures: failures}.Situation()
+			s := plantest.Scene{Pod: plantest.Pod(v1.RestartPolicyAlways, "a"), Accepted: true, Failures: failures}.Facts()
 			h := health(&s, &v1.PodStatus{}, false, row.isUnmade)
 			if !h.Seen || h.Waits != row.waits {
 				t.Errorf("%+v", h)

@@ -40,7 +40,7 @@ func setPod(store *status.Store, a, b, waits string) {
 	store.SetPod("default/web-n1", &p)
 }
 
-func begun(names ...string) *status.Restart {
+func started(names ...string) *status.Restart {
 	r := &status.Restart{Pod: "default/web-n1", UID: "u", Replaces: map[string]string{}}
 	for _, name := range names {
 		r.Replaces[name] = "old"
@@ -66,26 +66,26 @@ func TestRestart(t *testing.T) {
 	}{
 		{"a container", []string{"web/a"}, false, time.Minute, func(s *status.Store, _, _ string) (*status.Restart, error) {
 			setPod(s, "new", "old", "")
-			return begun("a"), nil
+			return started("a"), nil
 		}, "default/web-n1 a", ""},
 		{"a pod", []string{"default/web"}, false, time.Minute, func(s *status.Store, _, _ string) (*status.Restart, error) {
 			setPod(s, "new", "new", "")
-			return begun("a", "b"), nil
+			return started("a", "b"), nil
 		}, "default/web-n1 ", ""},
-		{"without waiting", []string{"web", "web/b"}, true, 0, func(*status.Store, string, string) (*status.Restart, error) { return begun("a", "b"), nil },
+		{"without waiting", []string{"web", "web/b"}, true, 0, func(*status.Store, string, string) (*status.Restart, error) { return started("a", "b"), nil },
 			"default/web-n1 default/web-n1 b", ""},
 		{"too late", []string{"web"}, false, 400 * time.Millisecond, func(s *status.Store, _, _ string) (*status.Restart, error) {
 			setPod(s, "new", "old", "")
-			return begun("a", "b"), nil
+			return started("a", "b"), nil
 		}, "default/web-n1 ", "pod default/web does not run again within 400ms: container b does not run yet"},
 		{"too late, and why", []string{"web/a"}, false, 400 * time.Millisecond, func(s *status.Store, _, _ string) (*status.Restart, error) {
 			setPod(s, "old", "old", "CreateContainerError")
-			return begun("a"), nil
+			return started("a"), nil
 		}, "default/web-n1 a", "container a of pod default/web does not run again within 400ms: default/web: container a: CreateContainerError"},
 		{"a refusal", []string{"web"}, false, 0, refuse(false, "pod default/web-n1 has ended"), "default/web-n1 ", "pod default/web-n1 has ended"},
 		{"removed meanwhile", []string{"web"}, false, 0, func(s *status.Store, _, _ string) (*status.Restart, error) {
 			s.RemovePod("default/web-n1")
-			return begun("a"), nil
+			return started("a"), nil
 		}, "default/web-n1 ", "pod default/web was removed or replaced meanwhile"},
 		{"nothing, where a name is wrong", []string{"web", "wob"}, false, 0, refuse(true, ""), "", `there is no pod "wob"; there is default/web`},
 		{"no such container", []string{"web/c"}, false, 0, refuse(true, ""), "", `pod default/web has no container "c": it has a, b`},
@@ -120,7 +120,7 @@ func TestRestartSaysWhatIsDown(t *testing.T) {
 	var store *status.Store
 	socket := restarter(t, func(s *status.Store, _, _ string) (*status.Restart, error) {
 		store = s
-		return begun("a"), nil
+		return started("a"), nil
 	})
 	var said bytes.Buffer
 	o := Request{Socket: socket, Choice: Choice{Names: []string{"web/a"}}, NoWait: true, Out: t.Output(), Err: &said}
@@ -143,7 +143,7 @@ func TestARestartOutlastsAnAgentThatDoesNotReportThePodYet(t *testing.T) {
 		s.SetManifests(status.Manifests{})
 		s.RemovePod("default/web-n1")
 		time.AfterFunc(3*waitEvery, func() { setPod(s, "a2", "b2", "") })
-		return begun("a", "b"), nil
+		return started("a", "b"), nil
 	})
 	var out bytes.Buffer
 	err := Restart(within(t), Request{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: &out, Err: t.Output()})

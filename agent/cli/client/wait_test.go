@@ -58,10 +58,10 @@ type scene struct {
 	err        error
 }
 
-func (f film) ask(begun time.Time) func(context.Context) ([]v1.Pod, bool, error) {
+func (f film) ask(started time.Time) func(context.Context) ([]v1.Pod, bool, error) {
 	return func(context.Context) ([]v1.Pod, bool, error) {
 		for _, s := range f {
-			if s.until == 0 || time.Since(begun) < s.until {
+			if s.until == 0 || time.Since(started) < s.until {
 				return s.pods, !s.incomplete, s.err
 			}
 		}
@@ -113,11 +113,11 @@ func TestWait(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				begun := time.Now()
+				started := time.Now()
 				var out, errs bytes.Buffer
 				r.choice.Names = r.names
-				err := Wait(t.Context(), WaitOptions{Choice: r.choice, For: r.outcome, Timeout: 10 * time.Second, Out: &out, Err: &errs, ask: r.film.ask(begun)})
-				if took := time.Since(begun); clitest.Text(err) != r.err || took != r.took {
+				err := Wait(t.Context(), WaitOptions{Choice: r.choice, For: r.outcome, Timeout: 10 * time.Second, Out: &out, Err: &errs, ask: r.film.ask(started)})
+				if took := time.Since(started); clitest.Text(err) != r.err || took != r.took {
 					t.Errorf("after %s: %v\nwant %s: %s", took, err, r.took, r.err)
 				}
 				if late := r.took == 10*time.Second; errors.Is(err, ErrTimeout) != late {

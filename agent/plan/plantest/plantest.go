@@ -21,7 +21,7 @@ import (
 // Noon is when all plans are made.
 var Noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// Scene builds a situation. Its zero value wants nothing and finds nothing.
+// Scene builds Facts. Its zero value wants nothing and finds nothing.
 type Scene struct {
 	Pod      *v1.Pod
 	Nothing  bool // no pod is wanted under this name
@@ -37,8 +37,8 @@ type Scene struct {
 	Change   func(*plan.Facts) // nil: as it is
 }
 
-// Situation is the scene as the facts that a plan is made from, at noon.
-func (c Scene) Situation() plan.Facts {
+// Facts is the scene as the facts that a plan is made from, at noon.
+func (c Scene) Facts() plan.Facts {
 	s := plan.Facts{Now: Noon, Known: map[string]*checkpoint.Checkpoint{}, Observed: &pleg.Observed{Instances: map[string]*pleg.Instance{}},
 		Failures: c.Failures, Next: c.Logged, Fetching: c.Fetching, Runtime: "fake"}
 	if !c.Nothing {
@@ -145,8 +145,8 @@ func With(c pleg.Container, change func(*pleg.Container)) pleg.Container {
 	return c
 }
 
-// Doomed condemns a container, which then gets 7 s.
-func Doomed(c pleg.Container) pleg.Container {
+// Condemned condemns a container, which then gets 7 s.
+func Condemned(c pleg.Container) pleg.Container {
 	return With(c, func(c *pleg.Container) {
 		c.Kill = &checkpoint.KillDecision{Reason: "Container a failed liveness probe, will be restarted", Text: "Liveness probe failed: x", Grace: 7 * time.Second}
 	})
