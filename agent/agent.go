@@ -19,7 +19,7 @@ import (
 	"monopod/agent/gc"
 	"monopod/agent/image"
 	"monopod/agent/instance"
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/notify"
@@ -62,7 +62,7 @@ type Agent struct {
 	images  *image.Collector
 	needs   *gc.ImageNeeds
 	cgroups *node.PodCgroups
-	rotator *logs.Rotator
+	rotator *logrotate.Rotator
 	garbage *gc.Garbage
 	trash   *gc.Trash
 	hosts   *podhosts.Keeper
@@ -199,7 +199,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	}
 	a.watch.Lister.PodLogs, a.watch.Vanished = a.cfg.PodLogs, a.cgroups.NewlyVanished
 	a.watch.Events, a.watch.Node = a.events, a.cfg.NodeName
-	a.rotator = logs.New(settings.Logs(a.cfg), pleg.LogRuntime{Cri: a.cri, Watch: a.watch}, a.log)
+	a.rotator = logrotate.New(settings.Logs(a.cfg), pleg.LogRuntime{Cri: a.cri, Watch: a.watch}, a.log)
 	a.rotator.Fault = a.metrics.Panic
 	links, plans := settings.LogLinks(a.cfg, once != nil), func() plan.PlanSettings { return settings.Plans(*a.live.Load()) }
 	a.garbage = &gc.Garbage{Root: a.root, Cgroups: a.cgroups, Lister: a.watch.Lister, Up: a.watch.Up,

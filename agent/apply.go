@@ -12,9 +12,9 @@ import (
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
-	"monopod/agent/fetch"
 	"monopod/agent/hold"
 	"monopod/agent/message"
+	"monopod/agent/podimages"
 	"monopod/agent/prepare"
 	"monopod/agent/rollout"
 	"monopod/agent/shutdown"
@@ -316,7 +316,7 @@ func (a *applier) prepared(now prepare.Answer) {
 }
 
 // fetched returns what was fetched for a version that is sent to its worker; nil: nothing.
-func (r *podRecord) fetched(p *manifests.Pod) *fetch.Ready {
+func (r *podRecord) fetched(p *manifests.Pod) *podimages.Ready {
 	switch {
 	case r.task.Is(p) && r.Prepared.Ready:
 		return new(r.Prepared.Images)

@@ -33,7 +33,7 @@
 //	  podstatus/               pure: Facts -> v1.PodStatus
 //	  shutdown/                stops the pods in order before the machine goes down
 //	  prepare/                 makes a version of a pod ready to run beside the one that runs
-//	  fetch/                   the images of a pod's containers, in the background
+//	  podimages/               the images of a pod's containers, in the background
 //	  podevents/               the events about one pod name
 //	  plan/                    pure: Facts -> actions, each with a cause and a reason
 //	    plantest/                for tests: builds Facts
@@ -49,7 +49,7 @@
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
 //	  probe/ hook/             asks containers how they are; runs what they want at start and stop
 //	  volume/ image/           volumes; pulls, credentials and collection of images
-//	  logs/ podlog/ stream/    rotation of logs; reading them; the streams of containers
+//	  logrotate/ podlog/ stream/ rotation of logs; reading them; the streams of containers
 //	  status/ events/          what is reported; what happened
 //	  metrics/ stats/          what is counted; what is used
 //	  outcome/                 what became of manifest files and of the pods in them

@@ -14,7 +14,7 @@ import (
 
 	"monopod/agent/config"
 	"monopod/agent/image"
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/agent/node"
 	"monopod/agent/plan"
 	"monopod/agent/server"
@@ -91,7 +91,7 @@ func TestAccessHasTheSettings(t *testing.T) {
 // Each part has the default that the settings have, for those who say nothing.
 func TestPartsHaveTheDefaultsOfTheSettings(t *testing.T) {
 	c := config.Default()
-	if got, want := settings.Logs(c), (logs.Config{}).Complete(); got != want {
+	if got, want := settings.Logs(c), (logrotate.Config{}).Complete(); got != want {
 		t.Errorf("logs: %+v, want %+v", got, want)
 	}
 	if got, want := settings.Images(c).Complete(), (image.Limits{}).Complete(); got != want {

@@ -30,7 +30,7 @@ import (
 	"monopod/agent/hold"
 	"monopod/agent/image"
 	"monopod/agent/instance"
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/agent/message"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
@@ -218,7 +218,7 @@ func (r *rig) start() {
 	r.watch.Events, r.watch.Node = r.events, "n"
 	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.sync.names()) }})
 	r.watch.Metrics, client.Observe = r.metrics, r.metrics.Call
-	rotator := logs.New(settings.Logs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
+	rotator := logrotate.New(settings.Logs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
 	trash := &gc.Garbage{Root: root, Metrics: r.metrics, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log,
 		Event: func(reason, text string) {
 			r.events.Record(events.NodeRef("n"), v1.EventTypeWarning, reason, message.Private(text))

@@ -18,7 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/e2e/rig"
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/cri"
 )
 
@@ -155,13 +155,13 @@ type restlessRuntime struct {
 	dir  string // where it tells that
 }
 
-func (r *restlessRuntime) Running(ctx context.Context) ([]logs.Container, error) {
+func (r *restlessRuntime) Running(ctx context.Context) ([]logrotate.Container, error) {
 	all, err := r.w.rig.CRI.Containers(ctx, r.w.ns)
 	dirs, _ := filepath.Glob(filepath.Join(r.w.agent.PodLogs, r.w.ns+"_"+name(r.pod)+"_*", "main"))
-	var out []logs.Container
+	var out []logrotate.Container
 	for _, c := range all {
 		if c.Pod == name(r.pod) && c.State == "Running" && len(dirs) == 1 {
-			out = append(out, logs.Container{ID: c.ID, Log: filepath.Join(dirs[0], fmt.Sprintf("%d.log", c.Attempt))})
+			out = append(out, logrotate.Container{ID: c.ID, Log: filepath.Join(dirs[0], fmt.Sprintf("%d.log", c.Attempt))})
 		}
 	}
 	return out, err
@@ -192,7 +192,7 @@ func (w *world) rotate(pod, dir string) func() int {
 	c, err := cri.Dial(w.rig.Runtime.Endpoint)
 	check(w.T, err)
 	rt := &restlessRuntime{w: w, pod: pod, cri: c, dir: dir}
-	r := logs.New(logs.Config{MaxSize: 16 << 10, MaxFiles: 8, Interval: 100 * time.Millisecond}, rt, slog.New(slog.DiscardHandler))
+	r := logrotate.New(logrotate.Config{MaxSize: 16 << 10, MaxFiles: 8, Interval: 100 * time.Millisecond}, rt, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(w.Context())
 	var run sync.WaitGroup
 	run.Go(func() { r.Run(ctx) })

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"monopod/agent/disk"
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/agent/podlog"
 	"monopod/agent/saidonce"
 )
@@ -40,7 +40,7 @@ func (g *Garbage) collectLogsIn(dir string, live map[string]bool) (failed error)
 		if k <= max(g.Dead(), 1) || live[logOf(dir, n)] {
 			continue
 		}
-		if err := logs.Remove(logOf(dir, n)); err != nil {
+		if err := logrotate.Remove(logOf(dir, n)); err != nil {
 			failed = err
 		}
 	}

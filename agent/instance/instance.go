@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/agent/node"
 	"monopod/agent/objects"
 	"monopod/agent/podhosts"
@@ -27,7 +27,7 @@ type Disk struct {
 	Machine           *node.Node
 	Hosts             *podhosts.Keeper // nil: pods do not know each other's names
 	Cgroups           *node.PodCgroups
-	Rotator           *logs.Rotator
+	Rotator           *logrotate.Rotator
 	PodLogs, LogLinks string                                         // folders; LogLinks "": no links are made
 	Trashed           func()                                         // something was moved into the trash; may be nil
 	KeepLogs          bool                                           // of removed pods

@@ -8,7 +8,7 @@ import (
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/agent/podspec"
 	"monopod/cri"
 	"monopod/manifests"
@@ -19,8 +19,8 @@ type Listed struct {
 	Sandboxes  []*rt.PodSandbox
 	Containers []*rt.Container
 
-	print uint64           // its fingerprint
-	logs  []logs.Container // of the containers that run
+	print uint64                // its fingerprint
+	logs  []logrotate.Container // of the containers that run
 }
 
 // Uids returns the uids of everything listed under a name.
@@ -106,11 +106,11 @@ func (x *index) replace(podLogs string, next map[manifests.Key]*Listed) {
 }
 
 // logsOf returns the containers of a pod that run, and their log files by the current log folder.
-func logsOf(podLogs string, key manifests.Key, p *Listed) (all []logs.Container) {
+func logsOf(podLogs string, key manifests.Key, p *Listed) (all []logrotate.Container) {
 	for _, c := range p.Containers {
 		if c.State == rt.ContainerState_CONTAINER_RUNNING {
 			dir := podspec.LogDir(podLogs, key, c.Labels[podspec.LabelPodUID])
-			all = append(all, logs.Container{ID: c.Id, Log: filepath.Join(dir, podspec.LogPath(c.Metadata.GetName(), c.Metadata.GetAttempt()))})
+			all = append(all, logrotate.Container{ID: c.Id, Log: filepath.Join(dir, podspec.LogPath(c.Metadata.GetName(), c.Metadata.GetAttempt()))})
 		}
 	}
 	return all
@@ -160,10 +160,10 @@ func (x *index) prints() map[manifests.Key]uint64 {
 }
 
 // logs returns all containers that run, with their logs.
-func (x *index) logs() []logs.Container {
+func (x *index) logs() []logrotate.Container {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	all := make([]logs.Container, 0, len(x.pods))
+	all := make([]logrotate.Container, 0, len(x.pods))
 	for _, p := range x.pods {
 		all = append(all, p.logs...)
 	}

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/agent/podspec"
 	"monopod/cri"
 	"monopod/cri/critest"
@@ -176,7 +176,7 @@ func TestAPodIsWhatIsListedOfIt(t *testing.T) {
 	_, _ = list(t, l)
 	one, two := createContainer(t, l, id, "a", "one"), createContainer(t, l, id, "a", "two")
 	createContainer(t, l, id, "a", "../three") // which is nobody's
-	is := func(what string, sandboxes, containers int, logs ...logs.Container) {
+	is := func(what string, sandboxes, containers int, logs ...logrotate.Container) {
 		t.Helper()
 		_, pods := list(t, l)
 		p := l.index.of(keyOf("a"))
@@ -191,7 +191,7 @@ func TestAPodIsWhatIsListedOfIt(t *testing.T) {
 	if err := l.cri.StartContainer(t.Context(), two); err != nil {
 		t.Fatal(err)
 	}
-	is("one runs", 1, 2, logs.Container{ID: two, Log: "/logs/default_a_u/two/0.log"})
+	is("one runs", 1, 2, logrotate.Container{ID: two, Log: "/logs/default_a_u/two/0.log"})
 	if err := errors.Join(l.cri.RemoveContainer(t.Context(), one), l.cri.StopContainer(t.Context(), two, 0)); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/disk"
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/agent/metrics"
 	"monopod/agent/podlog"
 	"monopod/cri"
@@ -24,7 +24,7 @@ type LogRuntime struct {
 
 // Running waits for the first relist. It returns none while the runtime is down:
 // logs cannot be rotated then.
-func (l LogRuntime) Running(ctx context.Context) ([]logs.Container, error) {
+func (l LogRuntime) Running(ctx context.Context) ([]logrotate.Container, error) {
 	select {
 	case <-l.Watch.listed:
 	case <-ctx.Done():
@@ -47,7 +47,7 @@ func (l LogRuntime) Log(ctx context.Context, id string) (string, error) {
 func (l LogRuntime) Reopen(ctx context.Context, id string) error {
 	err := l.Cri.ReopenContainerLog(ctx, id)
 	if cri.Unavailable(err) {
-		return fmt.Errorf("%w: %w", logs.ErrUnanswered, err)
+		return fmt.Errorf("%w: %w", logrotate.ErrUnanswered, err)
 	}
 	return err
 }

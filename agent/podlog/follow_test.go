@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 )
 
 // container writes numbered lines as a runtime does, into a folder.
@@ -61,8 +61,8 @@ func (c *container) write(lines int) {
 }
 
 // The container is a runtime for a Rotator.
-func (c *container) Running(context.Context) ([]logs.Container, error) {
-	return []logs.Container{{ID: "c", Log: c.log()}}, nil
+func (c *container) Running(context.Context) ([]logrotate.Container, error) {
+	return []logrotate.Container{{ID: "c", Log: c.log()}}, nil
 }
 func (c *container) Log(context.Context, string) (string, error) { return c.log(), nil }
 
@@ -158,7 +158,7 @@ func TestFollowsThroughRotations(t *testing.T) {
 	stop := func() { cancel(); rotator.Wait() }
 	rotate := func() {
 		ctx, cancel = context.WithCancel(t.Context())
-		r := logs.New(logs.Config{MaxSize: 4 << 10, MaxFiles: 10, Interval: time.Millisecond}, c, slog.New(slog.DiscardHandler))
+		r := logrotate.New(logrotate.Config{MaxSize: 4 << 10, MaxFiles: 10, Interval: time.Millisecond}, c, slog.New(slog.DiscardHandler))
 		rotator.Go(func() { r.Run(ctx) })
 	}
 	rotate()

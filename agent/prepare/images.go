@@ -12,14 +12,14 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/backoff"
-	"monopod/agent/fetch"
 	"monopod/agent/image"
+	"monopod/agent/podimages"
 	"monopod/agent/podspec"
 )
 
 // images are those of a pod that does not start yet: a fetch that failed is tried again.
 type images struct {
-	set   *fetch.Set
+	set   *podimages.Set
 	tries map[string]*try // by container
 }
 
@@ -129,8 +129,8 @@ func textOf(name string, err error) string {
 }
 
 // ready returns what was fetched.
-func (g *images) ready(p *v1.Pod) fetch.Ready {
-	out := fetch.Ready{}
+func (g *images) ready(p *v1.Pod) podimages.Ready {
+	out := podimages.Ready{}
 	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
 		if got, err, ended := g.set.Ended(c.Name); ended && err == nil {
 			out[c.Name] = got

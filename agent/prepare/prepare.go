@@ -17,11 +17,11 @@ import (
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
-	"monopod/agent/fetch"
 	"monopod/agent/image"
 	"monopod/agent/instance"
 	"monopod/agent/panics"
 	"monopod/agent/podevents"
+	"monopod/agent/podimages"
 	"monopod/agent/podspec"
 	"monopod/agent/update"
 	"monopod/agent/wake"
@@ -88,7 +88,7 @@ func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *
 	if left != nil && left.Uid() == string(version.UID) && left.Digest == version.Digest {
 		t.made = left
 	}
-	t.images.set = fetch.NewSet(t.settings())
+	t.images.set = podimages.NewSet(t.settings())
 	t.around = around{root: s.Disk.Root.Dir, pod: version.Pod}
 	ctx, t.end = context.WithCancel(ctx)
 	all.Go(func() { t.run(ctx) })
@@ -96,11 +96,11 @@ func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *
 }
 
 // settings are what the fetches use.
-func (t *Task) settings() fetch.Settings {
+func (t *Task) settings() podimages.Settings {
 	log := t.shared.Log.With("pod", t.version.Key().String())
 	recorder := &podevents.Recorder{Events: t.shared.Events, Key: t.version.Key(), Machine: t.shared.Disk.Machine}
 	fault := func(err error, _, _ string) { t.shared.Fault(t.version.Pod, "get the images of the next version", err) }
-	return fetch.Settings{Images: t.shared.Images, Events: recorder, Wake: t.Wake, Go: t.background.Go, Fault: fault,
+	return podimages.Settings{Images: t.shared.Images, Events: recorder, Wake: t.Wake, Go: t.background.Go, Fault: fault,
 		Caught: func(err *error, what, container string) {
 			if v := recover(); v != nil {
 				*err = panics.New(v)

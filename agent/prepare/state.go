@@ -3,16 +3,16 @@ package prepare
 import (
 	"time"
 
-	"monopod/agent/fetch"
+	"monopod/agent/podimages"
 	"monopod/manifests"
 )
 
 // State is how far the preparation of a version is. The zero value: nothing is known.
 type State struct {
-	Of      *manifests.Pod // the version
-	Ready   bool           // it has what it needs, beside its room
-	Final   bool           // and the last look, which was requested, found all of that; what is the version's own is made
-	Images  fetch.Ready    // what was fetched for it, once it is ready
+	Of      *manifests.Pod  // the version
+	Ready   bool            // it has what it needs, beside its room
+	Final   bool            // and the last look, which was requested, found all of that; what is the version's own is made
+	Images  podimages.Ready // what was fetched for it, once it is ready
 	Lacks   []Lack
 	Lasting bool // it lacks more than the end of its first pulls
 }

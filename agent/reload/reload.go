@@ -14,7 +14,7 @@ import (
 
 	"monopod/agent/config"
 	"monopod/agent/image"
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/agent/settings"
 	"monopod/agent/status"
 	"monopod/agent/wake"
@@ -61,7 +61,7 @@ type Reloader struct {
 
 	// The parts that do not read their settings each time.
 	Level   *slog.LevelVar
-	Logs    func(logs.Config)
+	Logs    func(logrotate.Config)
 	Images  func(image.Limits)
 	Rate    func(qps, burst int)
 	Pods    func()               // wakes all workers

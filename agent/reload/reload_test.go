@@ -16,7 +16,7 @@ import (
 
 	"monopod/agent/config"
 	"monopod/agent/image"
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/agent/settings"
 	"monopod/agent/status"
 	"monopod/manifests/decode"
@@ -49,7 +49,7 @@ func newReloaded(t *testing.T, text string) *reloaded {
 	r.Reloader = &Reloader{
 		From: Reread{File: path, Read: func() (config.Config, []decode.Problem, error) { return config.ReadFile(path, base) }},
 		Live: &atomic.Pointer[config.Config]{}, Store: store, Log: log, Level: &slog.LevelVar{},
-		Logs:   func(c logs.Config) { told("logs", c.MaxSize, c.MaxFiles) },
+		Logs:   func(c logrotate.Config) { told("logs", c.MaxSize, c.MaxFiles) },
 		Images: func(l image.Limits) { told("images", l.High, l.Low) },
 		Rate:   func(qps, burst int) { told("rate", qps, burst) },
 		Pods:   func() { told("pods") },

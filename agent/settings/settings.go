@@ -21,7 +21,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/agent/image"
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/plan"
@@ -210,8 +210,8 @@ func Plans(c config.Config) plan.PlanSettings {
 		DeadContainers: c.DeadContainers, KeepVolumes: c.KeepEndedVolumes, UpdatePolicy: c.UpdatePolicy}
 }
 
-func Logs(c config.Config) logs.Config {
-	return logs.Config{MaxSize: c.LogMaxSize.Value(), MaxFiles: c.LogMaxFiles, Workers: c.LogMaxWorkers, Interval: c.LogInterval}
+func Logs(c config.Config) logrotate.Config {
+	return logrotate.Config{MaxSize: c.LogMaxSize.Value(), MaxFiles: c.LogMaxFiles, Workers: c.LogMaxWorkers, Interval: c.LogInterval}
 }
 
 func Images(c config.Config) image.Limits {

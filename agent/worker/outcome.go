@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"monopod/agent/disk"
-	"monopod/agent/fetch"
 	"monopod/agent/image"
 	"monopod/agent/panics"
 	"monopod/agent/plan"
+	"monopod/agent/podimages"
 	"monopod/cri"
 )
 
@@ -30,7 +30,7 @@ func (w *Worker) collect(ctx context.Context) {
 // recordOutcome logs what was done and keeps failures. made is the sandbox that the
 // action created. It returns the errors that end the pass.
 func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action, err error, made *madeSandbox) error {
-	if errors.Is(err, fetch.ErrFetching) {
+	if errors.Is(err, podimages.ErrFetching) {
 		return w.start.awaitImage(ctx, s, a)
 	}
 	starts := a.Do == plan.DoStartContainer || a.Do == plan.DoResumeContainer

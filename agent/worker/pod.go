@@ -11,12 +11,12 @@ import (
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
-	"monopod/agent/fetch"
 	"monopod/agent/instance"
 	"monopod/agent/message"
 	"monopod/agent/panics"
 	"monopod/agent/plan"
 	"monopod/agent/podevents"
+	"monopod/agent/podimages"
 	"monopod/agent/saidonce"
 	"monopod/agent/wake"
 	"monopod/manifests"
@@ -99,7 +99,7 @@ func (p *pod) ownUID(s *plan.Facts) error {
 }
 
 // fetchSettings are what fetches use of the pod.
-func (p *pod) fetchSettings() fetch.Settings {
-	return fetch.Settings{Images: p.shared.Images, Events: &p.events, Wake: p.Wake, Go: p.background.Go, Caught: p.caught, Fault: p.fault,
+func (p *pod) fetchSettings() podimages.Settings {
+	return podimages.Settings{Images: p.shared.Images, Events: &p.events, Wake: p.Wake, Go: p.background.Go, Caught: p.caught, Fault: p.fault,
 		Secrets: func(of *v1.Pod) []*v1.Secret { return p.events.PullSecrets(of, p.shared.Disk.Objects.Now(), p.log) }}
 }

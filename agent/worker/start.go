@@ -10,10 +10,10 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/events"
-	"monopod/agent/fetch"
 	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
+	"monopod/agent/podimages"
 	"monopod/agent/podspec"
 )
 
@@ -27,7 +27,7 @@ type madeSandbox struct {
 // starter creates the desired instance's sandbox and starts its containers.
 type starter struct {
 	pod     *pod
-	fetches *fetch.Set
+	fetches *podimages.Set
 	made    *madeSandbox // the desired instance's sandbox, if this process created it
 }
 
@@ -149,7 +149,7 @@ func (t *starter) run(ctx context.Context, s *plan.Facts, a plan.Action, id stri
 
 // prepareContainer makes the files that an attempt of a container needs, and
 // returns its config for the runtime.
-func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Action, c *v1.Container, m *madeSandbox, img *fetch.Images) (*rt.ContainerConfig, error) {
+func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Action, c *v1.Container, m *madeSandbox, img *podimages.Images) (*rt.ContainerConfig, error) {
 	pod := s.Pod.Pod
 	n := t.pod.shared.Disk.Machine.Now()
 	now := t.pod.shared.Disk.Objects.Now() // before the volumes are set up: these may be newer than what is recorded, never older
@@ -178,8 +178,8 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 	return config, err
 }
 
-// getImages returns the images of a container; see fetch.Set.Of.
-type getImages = func(context.Context, *v1.Container, *rt.PodSandboxConfig) (*fetch.Images, error)
+// getImages returns the images of a container; see podimages.Set.Of.
+type getImages = func(context.Context, *v1.Container, *rt.PodSandboxConfig) (*podimages.Images, error)
 
 // imagesOf returns the func that gets the images of a container. While another version of the pod
 // is prepared, waits or is not recorded yet, those are the images that the container ran: the pull
@@ -190,7 +190,7 @@ func (w *Worker) imagesOf(s *plan.Facts, name string) getImages {
 	if !isFormer || last == nil || last.Outdated || c == nil {
 		return w.fetches.Of(s.Pod.Pod, name)
 	}
-	return w.fetches.OfRan(s.Pod.Pod, name, fetch.RanBy(c, last.Status))
+	return w.fetches.OfRan(s.Pod.Pod, name, podimages.RanBy(c, last.Status))
 }
 
 // prefetch starts to pull a pod's images while its sandbox is created.

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"monopod/agent/fetch"
 	"monopod/agent/plan"
+	"monopod/agent/podimages"
 	"monopod/agent/podstatus"
 	"monopod/agent/status"
 	"monopod/agent/update"
@@ -84,18 +84,18 @@ func (r *reporter) send(ctx context.Context, now State) {
 
 // Update is the desired state of a worker's pod.
 type Update struct {
-	Pod        *manifests.Pod // nil: everything of it must go
-	Images     *fetch.Ready   // what was fetched for Pod while another version ran; nil: nothing
-	Next       *manifests.Pod // is prepared while Pod runs; nil: none
-	Waits      string         // what the next version, or the removal of Pod, waits for; "": nothing
-	Pull       status.Pull    // the image of that which is pulled again; zero: none
-	Told       string         // any other note on Pod; "": none
-	Restarts   bool           // containers of Pod may restart for changed config
-	Restart    string         // what such a restart waits for; "": nothing
-	IsBack     bool           // Pod is the former version, whose successor failed
-	Halted     plan.Halt      // why nothing of Pod is to run though it stays; zero: it runs
-	Generation uint64         // counts the updates of all workers; States repeat it
-	Read       time.Time      // when this version was first read; zero: not known
+	Pod        *manifests.Pod   // nil: everything of it must go
+	Images     *podimages.Ready // what was fetched for Pod while another version ran; nil: nothing
+	Next       *manifests.Pod   // is prepared while Pod runs; nil: none
+	Waits      string           // what the next version, or the removal of Pod, waits for; "": nothing
+	Pull       status.Pull      // the image of that which is pulled again; zero: none
+	Told       string           // any other note on Pod; "": none
+	Restarts   bool             // containers of Pod may restart for changed config
+	Restart    string           // what such a restart waits for; "": nothing
+	IsBack     bool             // Pod is the former version, whose successor failed
+	Halted     plan.Halt        // why nothing of Pod is to run though it stays; zero: it runs
+	Generation uint64           // counts the updates of all workers; States repeat it
+	Read       time.Time        // when this version was first read; zero: not known
 }
 
 // Says reports whether two updates are equal but for the generation.

@@ -17,13 +17,13 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/cnicache"
 	"monopod/agent/events"
-	"monopod/agent/fetch"
 	"monopod/agent/image"
 	"monopod/agent/instance"
 	"monopod/agent/metrics"
 	"monopod/agent/panics"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
+	"monopod/agent/podimages"
 	"monopod/agent/probe"
 	"monopod/agent/saidonce"
 	"monopod/agent/slots"
@@ -71,7 +71,7 @@ var errNewVersion = errors.New("the manifest has changed")
 type Worker struct {
 	pod       *pod
 	Observer  *pleg.Observer
-	fetches   *fetch.Set
+	fetches   *podimages.Set
 	stops     *stops
 	tasks     *tasks
 	hooks     *hooks
@@ -110,7 +110,7 @@ func (ws *Pool) Start(ctx context.Context, all *sync.WaitGroup, key manifests.Ke
 func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *Worker {
 	p := newPod(ws, ctx, key, known)
 	w := &Worker{pod: p, failures: map[string]plan.Failure{}, refusals: map[string]*failureLog{}, away: plan.Refusals{}, requested: wake.New()}
-	w.fetches = fetch.NewSet(p.fetchSettings())
+	w.fetches = podimages.NewSet(p.fetchSettings())
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
 	w.tasks = &tasks{pod: p, all: map[string]*task{}, hung: map[string]hang{}}

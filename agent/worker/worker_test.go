@@ -21,7 +21,7 @@ import (
 	"monopod/agent/events"
 	"monopod/agent/image"
 	"monopod/agent/instance"
-	"monopod/agent/logs"
+	"monopod/agent/logrotate"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/plan"
@@ -93,7 +93,7 @@ func (r *rig) open(ctx context.Context, dir string) (end func()) {
 	client := cri.New(r.Conn())
 	watch := pleg.NewWatch(client, root.Instance, store, log)
 	watch.Events, watch.Node, watch.Lister.PodLogs, watch.Metrics = events.Open(events.Config{Log: log}), "n", cfg.PodLogs, metrics.New(metrics.Config{})
-	rotator := logs.New(settings.Logs(cfg), pleg.LogRuntime{Cri: client, Watch: watch}, log)
+	rotator := logrotate.New(settings.Logs(cfg), pleg.LogRuntime{Cri: client, Watch: watch}, log)
 	hosts := podhosts.New(podhosts.Config{Store: store, Root: dir, Host: func() *podspec.Host { return machine.Now() }, On: func() bool { return false }, Log: log})
 	r.root = root
 	r.pool = &Pool{Metrics: watch.Metrics, Cri: client, Images: image.New(client, image.Config{}), Store: store, Events: watch.Events, Watch: watch, Log: log,

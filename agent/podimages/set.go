@@ -1,5 +1,5 @@
-// Package fetch gets the images of a pod's containers in the background.
-package fetch
+// Package podimages gets the images of a pod's containers in the background.
+package podimages
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-// Package logs limits the size of running containers' logs: a log that has become too large is
+// Package logrotate limits the size of running containers' logs: a log that has become too large is
 // renamed, the runtime reopens it, and rotated logs are compressed and at last removed. A reader
 // that follows a log by its name, as tail -F does, loses no line.
-package logs
+package logrotate
 
 import (
 	"cmp"
