@@ -11,9 +11,10 @@ import (
 	"monopod/manifests"
 )
 
-// AskedBack returns the trial by which a person lets the version that the manifest gives give way
-// to one that was ready once: it is as one that was found not to work. to is the beginning of the
-// hash of that version; "": the one that was ready last. Errors are *status.Refusal.
+// AskedBack returns the trial that rolls the pod back by request: the version that the manifest
+// gives is treated as one that was found not to work, and a version that was ready once replaces
+// it. to is the beginning of the hash of that version; "": the one that was ready last. Errors are
+// *status.Refusal.
 func (r *Record) AskedBack(name string, past []checkpoint.Past, to string, asked checkpoint.Asked, w *World) (*Trial, error) {
 	if h := r.heldBy(name, w); h != "" {
 		return nil, refusal("pod %s is not rolled back: %s", name, h)
@@ -37,8 +38,8 @@ func (r *Record) AskedBack(name string, past []checkpoint.Past, to string, asked
 	return t, nil
 }
 
-// heldBy says what keeps the pod from being rolled back by request: a hold of it or of the node, which
-// the same person may end. A window and a lock keep away what comes by itself.
+// heldBy returns the hold that forbids a rollback by request: of the pod or of the node, which the
+// same person can end. A window and a lock only delay automatic changes, so they do not count here.
 func (r *Record) heldBy(name string, w *World) string {
 	switch {
 	case r.Hold != nil:
@@ -51,7 +52,7 @@ func (r *Record) heldBy(name string, w *World) string {
 	return ""
 }
 
-// pick returns the version that a person means.
+// pick returns the version that the request names.
 func (r *Record) pick(name string, past []checkpoint.Past, to string) (*checkpoint.Past, error) {
 	var meant []*checkpoint.Past
 	for k := range past {
@@ -82,13 +83,14 @@ func (r *Record) pick(name string, past []checkpoint.Past, to string) (*checkpoi
 // gives reports whether the manifest gives this version.
 func (r *Record) gives(p *manifests.Pod) bool { return r.Given != nil && r.Given.Digest == p.Digest }
 
-// hasGoneBackTo reports whether p is the former version, in place of the one that failed or that a
-// person did not want.
+// hasGoneBackTo reports whether p is the former version that already replaces one that failed or
+// was rolled back by request.
 func (t *Trial) hasGoneBackTo(p *manifests.Pod) bool {
 	return t != nil && t.Tried != nil && t.Reason != "" && t.Former.Digest == p.Digest
 }
 
-// Original returns the version as its manifest gave it; p may be one that came back.
+// Original returns the version as its manifest gave it; p may be a former version that was restored
+// with its images.
 func (t *Trial) Original(p *manifests.Pod) *manifests.Pod {
 	if t != nil && p != nil && t.Pinned != nil && t.Pinned.Digest == p.Digest {
 		return t.Former
@@ -96,8 +98,8 @@ func (t *Trial) Original(p *manifests.Pod) *manifests.Pod {
 	return p
 }
 
-// History returns what is to be told of the versions of the pod: those that were ready, the last one
-// first, before them those that were not and that run, or that the manifest gives.
+// History returns the reported versions of the pod: those that were ready, latest first; before
+// them those that were not ready and that run, or that the manifest gives.
 func (r *Record) History(past []checkpoint.Past) (all []status.PastVersion) {
 	versions := make([]*manifests.Pod, len(past))
 	for k := range past {
@@ -126,7 +128,7 @@ func (r *Record) History(past []checkpoint.Past) (all []status.PastVersion) {
 	return all
 }
 
-// told is what is to be told of a version.
+// told returns the report of a version.
 func (r *Record) told(p *manifests.Pod) status.PastVersion {
 	t, runs := r.Trial, r.Trial.Original(r.Running())
 	one := status.PastVersion{Hash: hash(p), File: p.File, Images: imagesOf(p), Manifest: r.gives(p)}
@@ -141,7 +143,7 @@ func (r *Record) told(p *manifests.Pod) status.PastVersion {
 	return one
 }
 
-// listed names versions.
+// listed returns a list of versions for an error.
 func listed(past []checkpoint.Past) string {
 	if len(past) == 0 {
 		return "is none"

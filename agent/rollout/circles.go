@@ -6,8 +6,8 @@ import (
 	"monopod/manifests"
 )
 
-// Circles returns, for each pod that starts after itself by way of others, the shortest circle
-// on which it does, with the pod at both ends. after has the pods that each starts after.
+// Circles returns, for each pod that directly or indirectly starts after itself, the shortest such
+// circle, with the pod at both ends. after maps each pod to those that it starts after.
 func Circles(after map[manifests.Key][]manifests.Key) map[manifests.Key][]manifests.Key {
 	circles := map[manifests.Key][]manifests.Key{}
 	for key := range circling(after) {
@@ -19,10 +19,10 @@ func Circles(after map[manifests.Key][]manifests.Key) map[manifests.Key][]manife
 	return circles
 }
 
-// circling returns the pods that may be on a circle: those that are left when each that starts
-// after none that is left has been taken away.
+// circling returns the pods that may be on a circle: those that remain after repeatedly removing
+// each pod that starts after no remaining pod.
 func circling(after map[manifests.Key][]manifests.Key) map[manifests.Key]bool {
-	waits := make(map[manifests.Key]int, len(after)) // for how many that are left
+	waits := make(map[manifests.Key]int, len(after)) // the number of remaining pods that it starts after
 	of := map[manifests.Key][]manifests.Key{}
 	var free []manifests.Key
 	for key, others := range after {

@@ -17,39 +17,39 @@ import (
 	"monopod/manifests"
 )
 
-// World is what matters beside the record of the name. Its funcs are pure questions.
+// World is the input of a decision besides the record of the name. Its funcs change nothing.
 type World struct {
-	Now        checkpoint.Moment                         // see Decision.Again; by the machine's clock for windows
+	Now        checkpoint.Moment                         // compared with Decision.Again; windows use the wall clock
 	Rules      Rules                                     // of the gate
 	Names      Names                                     // of all pods
-	Ready      func(manifests.Key) bool                  // pods that start after this one may start
-	Down       bool                                      // the machine goes down
-	Terminated func(manifests.Key) (plan.Halt, bool)     // how the shutdown halts a pod whose turn to stop has come
-	NodeHold   *hold.Hold                                // of the whole node, which lets nothing new start; nil: there is none
-	Policy     string                                    // of updates, see update.Planned
-	StopsFirst func(*v1.Pod) bool                        // the version before stops before anything of the pod is prepared
-	Room       func(*manifests.Pod) *admission.Rejection // why the node has no room for it beside all others; nil: it has
-	Limits     func(*manifests.Pod) update.Limits        // what is asked of a version on trial
+	Ready      func(manifests.Key) bool                  // whether pods that start after this one may start
+	Down       bool                                      // the machine shuts down
+	Terminated func(manifests.Key) (plan.Halt, bool)     // how the shutdown halts a pod once it has ordered that pod to stop
+	NodeHold   *hold.Hold                                // of the whole node: no new pod starts; nil: none
+	Policy     string                                    // the update policy, see update.Planned
+	StopsFirst func(*v1.Pod) bool                        // the running version stops before the next one is prepared
+	Room       func(*manifests.Pod) *admission.Rejection // why the node has no room for it beside all other pods; nil: it has room
+	Limits     func(*manifests.Pod) update.Limits        // what a version on trial must meet
 	Blind      bool                                      // see Sight
-	Late       time.Duration                             // likewise
+	Late       time.Duration                             // see Sight
 }
 
-// StoppedWhy is what is reported of a pod that its owner stopped.
+// StoppedWhy is the reported reason of a pod that its owner stopped.
 var StoppedWhy = plan.Waiting{Reason: status.ReasonStopped, Message: message.Fixed("stopped by request; `monopod start` runs it again")}
 
-// Decide decides what is to become of a pod name. It changes nothing.
+// Decide makes the decision about a pod name. It changes nothing.
 func Decide(r *Record, w *World) Decision {
 	return decide(r, w).completed(r, w)
 }
 
-// completed adds what goes for each decision.
+// completed adds what applies to every decision.
 func (d Decision) completed(r *Record, w *World) Decision {
 	return d.terminated(r, w).restartsFor(r, w).goesOn(r, w)
 }
 
-// decide decides which version runs. The first rule that speaks decides: what the owner wishes,
-// what costs nothing, whose turn it is, and then the two classes of rules: to change what runs
-// (see gate, and keepsFormer), and to start anything (mayStart).
+// decide selects the version that runs. The first rule that applies decides: the owner's requests,
+// changes that restart nothing, the start order, and then the two classes of rules: those about
+// changing what runs (see gate and keepsFormer), and those about starting anything (mayStart).
 func decide(r *Record, w *World) Decision {
 	why, waits, until := r.turn(w)
 	switch {
@@ -67,8 +67,8 @@ func decide(r *Record, w *World) Decision {
 	return choose(r, w)
 }
 
-// terminated lets nothing of a pod run whose turn in the shutdown has come. What its owner
-// stopped stays so, and what goes, goes.
+// terminated halts a pod that the shutdown has ordered to stop. A pod that its owner stopped stays
+// stopped, and a removal goes on.
 func (d Decision) terminated(r *Record, w *World) Decision {
 	h, is := w.Terminated(r.Key)
 	if !is {
@@ -84,8 +84,9 @@ func (d Decision) terminated(r *Record, w *World) Decision {
 	return d
 }
 
-// goesOn goes on with the trial of the name. It decides nothing of what runs: a version gives way
-// once that is on disk, or its time for that is over, and then another one is offered.
+// goesOn continues the trial of the name. It does not affect what runs: a failed version is
+// replaced once the verdict is on disk, or the time for saving it is over, and then another version
+// is offered.
 func (d Decision) goesOn(r *Record, w *World) Decision {
 	t := r.Trial
 	if d.Halt.Reason != "" {
@@ -103,7 +104,7 @@ func (d Decision) goesOn(r *Record, w *World) Decision {
 	return d
 }
 
-// unread is for a pod of which is not known yet whether a manifest gives it. It stays.
+// unread keeps a pod for which it is not known yet whether a manifest gives it.
 func unread(r *Record) Decision {
 	if !r.Works {
 		return Decision{Rests: true}
@@ -111,7 +112,7 @@ func unread(r *Record) Decision {
 	return Decision{Run: r.Accepted}
 }
 
-// restartsFor decides whether containers of what runs may restart for changed config.
+// restartsFor decides whether containers of the running version may restart for changed config.
 func (d Decision) restartsFor(r *Record, w *World) Decision {
 	runs := r.Running()
 	if r.Seen.Outdated == "" || runs == nil || !manifests.Same(d.Run, runs) || d.Halt.Reason != "" {
@@ -123,8 +124,8 @@ func (d Decision) restartsFor(r *Record, w *World) Decision {
 	return d
 }
 
-// asks makes the name be decided on again when the gate may say something else, with what is
-// then known of the lock.
+// asks schedules the next decision for when the answer of the gate may change, and requests the
+// lock state if there is a lock.
 func (d *Decision) asks(g gate, r *Record) {
 	d.Looks = r.Lock.File != ""
 	if !g.again.IsZero() {
@@ -132,8 +133,8 @@ func (d *Decision) asks(g gate, r *Record) {
 	}
 }
 
-// remove is for a pod that no manifest gives any more. Its removal may wait while it runs, or is
-// stopped and would lose its volumes.
+// remove is for a pod that no manifest gives any more. Its removal may wait while the pod runs, or
+// while it is stopped and the removal would delete its volumes.
 func remove(r *Record, w *World) Decision {
 	g, d := r.ofRemoval(w), Decision{Rests: !r.IsThere(), Removes: true}
 	if d.Rests || g.isOpen() {
@@ -149,20 +150,20 @@ func remove(r *Record, w *World) Decision {
 	return d
 }
 
-// halted lets nothing of a pod run, and keeps the volumes of the version that ran.
+// halted keeps the containers of a pod stopped, and keeps the volumes of the version that ran.
 func halted(r *Record, by Cause, why plan.Waiting) Decision {
 	d := Decision{Waits: []Wait{{By: by, Text: why.Message}}}
 	switch {
 	case r.Stop.Version != nil:
 		d.Run, d.Halt = r.Stop.Version, plan.Halt{Waiting: why}
-	default: // what is there goes
+	default: // anything that exists is removed
 		d.Rests = !r.IsThere()
 	}
 	return d
 }
 
-// isInPlace reports whether the offered version asks for nothing new, and may take the place
-// of the accepted one at once.
+// isInPlace reports whether the offered version needs no new resources, and may replace the
+// accepted one at once.
 func (r *Record) isInPlace(w *World) bool {
 	if r.Accepted == nil || r.Accepted.UID != r.Offered.UID || manifests.Same(r.Accepted, r.Offered) || admission.AdmitOS(r.Offered.Pod) != nil {
 		return false
@@ -171,22 +172,22 @@ func (r *Record) isInPlace(w *World) bool {
 	return kind == update.Nothing || kind <= update.Live && r.mayChange(w)
 }
 
-// MayGiveWay reports whether what runs may stop for the sake of others: all that the offered
-// version lacks is room, which it may get that way. The gate is asked once more.
+// MayGiveWay reports whether the running version may stop for the sake of other pods: the offered
+// version lacks only room, which it may get that way. The gate is checked again.
 func MayGiveWay(r *Record, w *World) bool {
 	isOther := func(of Wait) bool { return of.By != ByRoom }
 	return r.Accepted != nil && r.Now.IsRetried() && !slices.ContainsFunc(r.Now.Waits, isOther) && r.mayChange(w)
 }
 
-// mayChange reports whether the gate lets the offered version take the place of what runs.
+// mayChange reports whether the gate allows the offered version to replace the running one.
 func (r *Record) mayChange(w *World) bool {
 	g := r.ofChange(w)
 	return g.isOpen()
 }
 
-// choose is for a version that may start as far as its owner and the start order are concerned.
-// Before it takes the place of one that runs, there is a last look at what it needs. That is
-// void if anything else keeps the version from starting then.
+// choose is for a version that its owner and the start order allow to start. Before it replaces a
+// running version, its needs are checked a last time. That check is void if anything else then
+// prevents the start.
 func choose(r *Record, w *World) Decision {
 	if r.startsAsHeld(w) {
 		return startAsHeld(r, w)
@@ -210,14 +211,14 @@ func choose(r *Record, w *World) Decision {
 	return d
 }
 
-// startsAsHeld reports whether another version was held when the pod was stopped, which starts
-// again in place of the offered one.
+// startsAsHeld reports whether a version other than the offered one was held when the pod was
+// stopped. Then the held version starts again.
 func (r *Record) startsAsHeld(w *World) bool {
 	was := r.Stop
 	return was != nil && was.Version != nil && !was.Over && r.Accepted == nil && r.isHeld(w) && !manifests.Same(was.Version, r.Offered)
 }
 
-// startAsHeld starts the version that was held, and the offered one waits beside it.
+// startAsHeld starts the version that was held; the offered one waits beside it.
 func startAsHeld(r *Record, w *World) Decision {
 	var d Decision
 	d.refuse(r.Stop.Version, mayStart(r, r.Stop.Version, w), r, w.Now.Wall)
@@ -230,7 +231,7 @@ func startAsHeld(r *Record, w *World) Decision {
 	return d
 }
 
-// Deny is a decision whose room was gone when it was to be taken.
+// Deny is the decision when the room was taken before the pod could take it.
 func Deny(r *Record, w *World, of *manifests.Pod, why *admission.Rejection) Decision {
 	d := Decision{Keeps: r.keepsFormer(w)}
 	d.refuse(of, why, r, w.Now.Wall)
@@ -241,7 +242,8 @@ func Deny(r *Record, w *World, of *manifests.Pod, why *admission.Rejection) Deci
 	return d.completed(r, w)
 }
 
-// Stay lets a name have what it has though the loop panicked over it, until it is looked at again.
+// Stay is the decision after a panic over a name: the name keeps what it has, until the next
+// attempt to decide.
 func Stay(r *Record, why message.Text, now, again time.Time) Decision {
 	d := r.Now
 	d.Refused, d.Waits, d.Again = nil, []Wait{{By: ByFault, Text: why}}, again
@@ -251,8 +253,8 @@ func Stay(r *Record, why message.Text, now, again time.Time) Decision {
 	return d
 }
 
-// haltedUntil keeps a pod halted that is to start again and may not start yet. prepares: the version
-// to start is another one than that whose volumes are kept, and is prepared meanwhile.
+// haltedUntil keeps a pod halted that is to start again and may not start yet. prepares: the
+// version to start is not the one whose volumes are kept, and is prepared meanwhile.
 func (r *Record) haltedUntil(d Decision, prepares bool) Decision {
 	var why plan.Waiting
 	by := ByRoom
@@ -280,7 +282,7 @@ func (r *Record) haltedUntil(d Decision, prepares bool) Decision {
 }
 
 // keepsStopped reports whether the version that its owner stopped is kept, halted, until another
-// one that is to start in its place can.
+// version can start in its place.
 func (r *Record) keepsStopped(w *World) bool {
 	was, over := r.Identity()
 	if r.Accepted != nil || was == nil || over || manifests.Same(was, r.Offered) || w.StopsFirst(r.Offered.Pod) {
@@ -289,7 +291,7 @@ func (r *Record) keepsStopped(w *World) bool {
 	return was.UID != r.Offered.UID || r.Becomes(r.Offered, w.Policy) > update.Resize
 }
 
-// waitBeside says what the offered version waits for, beside the one that runs on.
+// waitBeside adds what the offered version waits for, beside the running one.
 func (r *Record) waitBeside(d *Decision, w *World) {
 	d.Run = r.Accepted
 	if d.Keeps && d.Run != nil && !d.IsFinal() {
@@ -310,7 +312,7 @@ func (r *Record) waitBeside(d *Decision, w *World) {
 	d.Rests = d.Run == nil && !r.IsThere()
 }
 
-// waitPrepared says what the offered version lacks.
+// waitPrepared adds what the offered version lacks.
 func (r *Record) waitPrepared(d *Decision) {
 	if r.IsPrepared() {
 		return
@@ -334,15 +336,16 @@ func causeOf(why *admission.Rejection) Cause {
 	return ByRoom
 }
 
-// keepsFormer reports whether the former version of a pod runs until the offered one can:
-// unless it has ended, no container of it was ever made, or the offered one says that it
-// stops first. What the worker said before it knew of a next version may be true no longer.
+// keepsFormer reports whether the former version of a pod runs until the offered one can. It does
+// not if it has ended, if none of its containers was ever created, or if the offered version
+// requests that the former one stops first. What the worker reported before it had a next version
+// may be outdated.
 func (r *Record) keepsFormer(w *World) bool {
 	former := r.Running()
 	switch {
 	case former == nil || manifests.Same(former, r.Offered):
 		return false
-	case former.UID == r.Offered.UID && r.Becomes(r.Offered, w.Policy) == update.Resize: // which needs nothing but its room
+	case former.UID == r.Offered.UID && r.Becomes(r.Offered, w.Policy) == update.Resize: // a resize needs only room
 		return !r.mayChange(w)
 	case w.StopsFirst(r.Offered.Pod) && r.mayChange(w):
 		return false
@@ -352,9 +355,9 @@ func (r *Record) keepsFormer(w *World) bool {
 	return manifests.Same(r.Now.Run, former) && (r.Now.Prepare == nil || !r.Seen.Unmade)
 }
 
-// mayStart says why a version may not start; nil: it may. No pod starts as the machine goes down,
-// nor while the whole node is held, unless something of the pod runs already, its owner starts
-// it, or it comes back. What is accepted has its room.
+// mayStart returns why a version may not start; nil: it may. No pod starts while the machine shuts
+// down, nor while the whole node is held, unless something of the pod already runs, its owner
+// starts it, or it is being rolled back. An accepted version already has its room.
 func mayStart(r *Record, p *manifests.Pod, w *World) *admission.Rejection {
 	isAccepted := r.Accepted != nil && manifests.Same(r.Accepted, p)
 	switch {

@@ -12,44 +12,44 @@ import (
 	"monopod/manifests"
 )
 
-// Decision is what is to become of one pod name.
+// Decision is the decision about one pod name.
 type Decision struct {
-	Run     *manifests.Pod // the version of which anything may be there; nil: everything must go
-	Prepare *manifests.Pod // is made ready beside it; nil: nothing
-	Final   bool           // only the last look at what Prepare needs is missing
-	Halt    plan.Halt      // why nothing of Run is to run though it stays; zero: it runs
-	Rests   bool           // nothing is there and nothing is to be: no worker is needed
+	Run     *manifests.Pod // the version that may have anything on the node; nil: everything is removed
+	Prepare *manifests.Pod // the version that is prepared beside it; nil: none
+	Final   bool           // only the last check of what Prepare needs is missing
+	Halt    plan.Halt      // why no container of Run is to run though its volumes stay; zero: it runs
+	Rests   bool           // nothing exists and nothing is to run: no worker is needed
 
 	Removes  bool     // no manifest gives the pod any more
-	Takes    bool     // Run is let start, and takes its room
-	Replaces bool     // Run takes the place of the accepted version, whose room it has
+	Takes    bool     // Run may start now, and takes its room
+	Replaces bool     // Run replaces the accepted version and takes over its room
 	Keeps    bool     // the former version runs until the offered one can
-	IsEarly  bool     // for that, the offered version would not have been let start yet, with room or without
-	Refused  *Refusal // a version is not let start; nil: it is, or nothing was asked
-	Waits    []Wait   // for what, in the order in which it is told; nothing: the offered version runs
+	IsEarly  bool     // because of Keeps, the offered version would not start yet, even with room
+	Refused  *Refusal // why a version may not start; nil: it may, or no version asked
+	Waits    []Wait   // the waits in the order of the report; none: the offered version runs
 
-	Outdated     string // the object for whose change containers of Run are to restart; "": none is
+	Outdated     string // the changed object for which containers of Run are to restart; "": none
 	Restarts     bool   // containers of Run may restart for changed config
-	RestartWaits []Wait // for what that waits; nothing: for nothing, or there is no such container
-	Looks        bool   // it is to be looked for the lock of the accepted version, from now on
+	RestartWaits []Wait // the waits of that restart; none: it does not wait, or there is no such container
+	Looks        bool   // the lock of the accepted version is to be checked, from now on
 
-	Trial   *Trial  // of the name from now on; nil: there is none, or the record has it
-	Outcome Outcome // what the look at it came to
+	Trial   *Trial  // the trial of the name from now on; nil: none, or the record already has it
+	Outcome Outcome // the result of checking the trial
 
-	// Again is when the name must be decided on again though nothing happens; zero: never. A
-	// rule whose answer changes with time gives the moment in which it does, to be compared
-	// with World.Now: always one that is still to come.
+	// Again is when the name must be decided on again even if nothing happens; zero: never. A rule
+	// whose answer changes with time sets the time of the change, on the clock of World.Now: always
+	// in the future.
 	Again time.Time
 }
 
-// Refusal is why the node does not let a version start.
+// Refusal is the reason why the node does not start a version.
 type Refusal struct {
 	Of    *manifests.Pod
 	Why   admission.Rejection
 	Since time.Time // of the first refusal of this version
 }
 
-// refuse says why a version is not let start; nil: it is.
+// refuse records why a version may not start; nil: it may.
 func (d *Decision) refuse(of *manifests.Pod, why *admission.Rejection, r *Record, now time.Time) {
 	if why == nil {
 		return
@@ -60,7 +60,7 @@ func (d *Decision) refuse(of *manifests.Pod, why *admission.Rejection, r *Record
 	}
 }
 
-// Equal reports whether two refusals say the same.
+// Equal reports whether two refusals are the same.
 func (a *Refusal) Equal(b *Refusal) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -68,10 +68,10 @@ func (a *Refusal) Equal(b *Refusal) bool {
 	return *a == *b
 }
 
-// IsFinal reports whether a version is refused that will not start until its manifest changes.
+// IsFinal reports whether a version is refused and will not start until its manifest changes.
 func (d *Decision) IsFinal() bool { return d.Refused != nil && d.Refused.Why.Final() }
 
-// IsRetried reports whether a version is refused that may start once the node has room.
+// IsRetried reports whether a version is refused and may start once the node has room.
 func (d *Decision) IsRetried() bool { return d.Refused != nil && !d.Refused.Why.Final() }
 
 // IsRefusedFor reports whether a version is refused for this reason.
@@ -87,34 +87,35 @@ const (
 	ReasonRestartWaits = "RestartWaits"
 )
 
-// Cause is what something waits for. The rule that makes a pod wait adds it to Decision.Waits with a
-// text for people: ps, wait, describe, diff and events show it. What ends the wait marks the name
-// (agent/agenda.go), or the rule says when to look again. search_test.go combines the rules.
+// Cause classifies what a pod waits for. The rule that makes a pod wait adds it to Decision.Waits
+// with a text for people, which ps, wait, describe, diff and events show. The event that ends the
+// wait marks the name (agent/agenda.go), or the rule sets the time of the next decision.
+// search_test.go combines the rules.
 type Cause string
 
 // The causes.
 const (
 	ByOwner      Cause = "Stopped"    // the owner stopped the pod
-	ByShutdown   Cause = "Shutdown"   // the machine goes down
+	ByShutdown   Cause = "Shutdown"   // the machine shuts down
 	ByStartOrder Cause = "StartOrder" // pods that it starts after
 	ByHold       Cause = "Hold"       // the owner holds the pod or the node
 	ByWindow     Cause = "Window"     // the next update window
-	ByLock       Cause = "Lock"       // the workload
+	ByLock       Cause = "Lock"       // a lock file of the workload
 	ByPreparing  Cause = "Preparing"  // what the new version lacks is not known yet
-	ByLastLook   Cause = "LastLook"   // a last look at what the new version needs
+	ByLastLook   Cause = "LastLook"   // a last check of what the new version needs
 	ByLack       Cause = "Lack"       // the new version lacks something
 	ByRoom       Cause = "Room"       // the node has no room
-	ByLook       Cause = "Look"       // whether there is a lock is not known yet
+	ByLook       Cause = "Look"       // it is not known yet whether there is a lock
 	ByFault      Cause = "Fault"      // the loop panicked over it
-	BySaved      Cause = "Saved"      // the disk takes the record that it is the version of the pod
-	ByTrial      Cause = "Trial"      // it gave way to the former version, or the record of its trial is not on disk
+	BySaved      Cause = "Saved"      // the record that it is the version of the pod is not on disk yet
+	ByTrial      Cause = "Trial"      // it was rolled back, or the record of its trial is not on disk
 )
 
 // Wait is one thing that a pod waits for.
 type Wait struct {
 	By   Cause
 	Text message.Text
-	Next time.Time // for an image: when it is tried again, or was; zero: it is no such wait
+	Next time.Time // for an image: when the next pull starts, or started; zero: not such a wait
 }
 
 // waits adds a wait.
@@ -122,22 +123,23 @@ func (d *Decision) waits(by Cause, text message.Text) {
 	d.Waits = append(d.Waits, Wait{By: by, Text: text})
 }
 
-// lookAgain makes the name be decided on again at a time, or earlier if another rule says so.
+// lookAgain schedules the next decision of the name for this time, unless an earlier one is
+// scheduled.
 func (d *Decision) lookAgain(at time.Time) {
 	if d.Again.IsZero() || at.Before(d.Again) {
 		d.Again = at
 	}
 }
 
-// Gated returns why the gate keeps the prepared version, or the removal, waiting; "" if it does not.
+// Gated returns why the gate delays the prepared version, or the removal; "": it does not.
 func (d *Decision) Gated() string {
-	if d.Refused != nil && d.Prepare == nil { // whose text has it
+	if d.Refused != nil && d.Prepare == nil { // the text of the refusal has it
 		return ""
 	}
 	return gateTexts(d.Waits)
 }
 
-// RestartLine returns what a restart for changed config waits for; "": for nothing that is reported.
+// RestartLine returns what a restart for changed config waits for; "": nothing that is reported.
 func (d *Decision) RestartLine() string {
 	why := gateTexts(d.RestartWaits)
 	if why == "" {
@@ -146,7 +148,8 @@ func (d *Decision) RestartLine() string {
 	return fmt.Sprintf("restart with the changed %s waits: %s", d.Outdated, why)
 }
 
-// gateTexts joins the texts of the waits of a gate, but for that of a lock that is still looked for.
+// gateTexts joins the texts of the waits of a gate, except that of a lock that has not been checked
+// yet.
 func gateTexts(all []Wait) string {
 	var texts []message.Text
 	for _, w := range all {
@@ -167,8 +170,8 @@ func (d *Decision) Wait(by Cause) (text message.Text, is bool) {
 	return text, false
 }
 
-// Line says what an update or a removal waits for while the version before runs; "": nothing
-// that is worth a word.
+// Line returns what an update or a removal waits for while the former version runs; "": nothing
+// worth reporting.
 func (d *Decision) Line() string {
 	if d.Run == nil || d.Halt.Reason != "" && (d.Halt.Terminated || !d.Removes) {
 		return ""
@@ -188,7 +191,7 @@ func (d *Decision) Line() string {
 	return "update waits: " + strings.Join(reasons, "; ")
 }
 
-// Tries returns what is tried again of what it waits for, and when; zero: nothing is.
+// Tries returns what of its waits is retried, and when; zero: nothing is.
 func (d *Decision) Tries() (text string, next time.Time) {
 	for _, w := range d.Waits {
 		if !w.Next.IsZero() {
@@ -203,7 +206,7 @@ func (d *Decision) WaitsBy(cause Cause) bool {
 	return slices.ContainsFunc(d.Waits, func(w Wait) bool { return w.By == cause })
 }
 
-// String tells the decision in a line, for tests and logs.
+// String returns the decision in a line, for tests and logs.
 func (d Decision) String() string {
 	text := "run nothing"
 	switch {

@@ -6,8 +6,8 @@ import (
 )
 
 // Foresee returns the record as it would be once the manifests give this version of the pod; nil:
-// once they give none. It is for questions alone, as Decide: it shares with the record what it does
-// not change.
+// once they give none. Like Decide it only answers a question: the result shares unchanged values
+// with the record.
 func Foresee(r Record, p *manifests.Pod, w *World) Record {
 	if p == nil {
 		r.Given, r.Offered, r.Gone, r.Kept = nil, nil, true, Kept{}
@@ -18,7 +18,7 @@ func Foresee(r Record, p *manifests.Pod, w *World) Record {
 		return r
 	}
 	r.Offered, r.Gone, r.Kept = next, false, Kept{}
-	if r.Seen.Unmade { // what was never made gives way to whatever comes
+	if r.Seen.Unmade { // any other version replaces one that was never created
 		r.Now.Prepare = next
 	}
 	r.Order = w.Names.OrderOf(next)
@@ -28,7 +28,8 @@ func Foresee(r Record, p *manifests.Pod, w *World) Record {
 	return r
 }
 
-// OrderOf returns the place of a version in the start order, of which is not said whether it waits.
+// OrderOf returns the place of a version in the start order. It does not set whether the version
+// waits.
 func (n *Names) OrderOf(p *manifests.Pod) Order {
 	says := annotations.OrderOf(p.Pod)
 	if len(says.After) == 0 {
@@ -41,8 +42,8 @@ func (n *Names) OrderOf(p *manifests.Pod) Order {
 	return Order{Of: p, After: after, Timeout: says.Timeout}
 }
 
-// Foreseen returns in words what a foreseen version, or removal, waits for. Nobody looks for the
-// lock of a workload while no change waits: then its file is named.
+// Foreseen returns in words what a foreseen version, or removal, waits for. The lock of a workload
+// is only checked while a change waits: without a check its file is named.
 func (r *Record) Foreseen(d *Decision) (texts []string) {
 	for _, w := range d.Waits {
 		switch {
@@ -55,8 +56,8 @@ func (r *Record) Foreseen(d *Decision) (texts []string) {
 	return texts
 }
 
-// Chosen returns the version of a pod that is to run if the manifests give p, and the trial that it
-// is then on, or was; nil: none. That is p, or the former version that came back.
+// Chosen returns the version of a pod that runs if the manifests give p, and its trial, present or
+// past; nil: none. The version is p, or the restored former version.
 func (r *Record) Chosen(p *manifests.Pod, w *World) (*manifests.Pod, *Trial) {
 	chosen, trial := r.Trial.Candidate(Offer{New: p, Given: r.Offered, Runs: r.Running(), Policy: w.Policy, Limits: w.Limits(p)})
 	if trial != nil && chosen == trial.Pinned {
@@ -65,7 +66,7 @@ func (r *Record) Chosen(p *manifests.Pod, w *World) (*manifests.Pod, *Trial) {
 	return p, trial
 }
 
-// Tries reports whether a version is on this trial, or will be.
+// Tries reports whether this trial is, or will be, of p.
 func (t *Trial) Tries(p *manifests.Pod) bool {
 	return t != nil && t.isTried(p) && !t.Unfit && t.Reason == ""
 }

@@ -17,30 +17,30 @@ import (
 
 // Rules are the settings of the gate.
 type Rules struct {
-	Windows window.Windows // without any, changes wait for none
-	LockMax time.Duration  // for how long the lock of a workload keeps a change away at most
+	Windows window.Windows // empty: changes do not wait for a window
+	LockMax time.Duration  // how long the lock of a workload delays a change at most
 }
 
-// Locked is what is known of a workload's lock.
+// Locked is the known state of a workload's lock.
 type Locked int
 
 const (
-	Unlooked Locked = iota // it was not looked for it yet
-	Unknown                // the look had no answer: it may be held
+	Unlooked Locked = iota // it was not checked yet
+	Unknown                // the check had no answer: the lock may be held
 	Free
 	Held
 )
 
-// Lock is the file with which the version that runs keeps its own changes away, and what is
-// known of it while a change waits. The zero value: there is none.
+// Lock is the file with which the running version prevents changes of itself, and what is known of
+// it while a change waits. The zero value: no lock.
 type Lock struct {
 	File  string // its path in the container; "": that version has no such file
 	UID   types.UID
 	State Locked
-	Since checkpoint.Moment // since when it keeps a change away; zero: it did not yet. Saved
+	Since checkpoint.Moment // since when it delays a change; zero: it did not yet. Saved
 }
 
-// LockOf returns the lock of a version. was is what is known of the lock of its name.
+// LockOf returns the lock of a version. was is the known lock of its name.
 func LockOf(p *v1.Pod, was Lock) Lock {
 	file, given := p.Annotations[annotations.UpdateLock]
 	if given {
@@ -55,7 +55,7 @@ func LockOf(p *v1.Pod, was Lock) Lock {
 	return Lock{File: file, UID: p.UID}
 }
 
-// Seen returns the lock after a look.
+// Seen returns the lock after a check.
 func (l Lock) Seen(state Locked, now checkpoint.Moment) Lock {
 	l.State = state
 	if l.Since.IsZero() && (state == Unknown || state == Held) {
@@ -64,7 +64,7 @@ func (l Lock) Seen(state Locked, now checkpoint.Moment) Lock {
 	return l
 }
 
-// left returns for how long the lock may keep a change away yet.
+// left returns how much longer the lock may delay a change.
 func (l Lock) left(w *World) time.Duration {
 	if l.Since.IsZero() {
 		return w.Rules.LockMax
@@ -72,21 +72,21 @@ func (l Lock) left(w *World) time.Duration {
 	return w.Rules.LockMax - l.Since.Since(w.Now)
 }
 
-// gate is the answer of the one gate before every stop for a change.
+// gate is the answer of the gate, the one check before every stop for a change.
 type gate struct {
-	waits []Wait    // for what the change waits, in the order in which it is told; nothing: it may be
-	again time.Time // when the answer may be another; zero: not by itself
+	waits []Wait    // the waits of the change in the order of the report; none: it may happen
+	again time.Time // when the answer may change; zero: not with time
 }
 
-// How often it is asked again, at the latest, what waits for a time of the machine's clock,
-// which may be set, and how often it is looked for a lock.
+// askEvery is the longest time between two checks of the gate for a wait that ends at a wall clock
+// time, since the clock may be set. lookEvery is the time between two checks of a lock.
 const (
 	askEvery  = time.Minute
 	lookEvery = 2 * time.Second
 )
 
-// ofChange is the gate for another version in the place of the one that runs. It is open where
-// none does, and for a version that comes back: what fails gives way at once.
+// ofChange is the gate for replacing the running version. It is open if no version is replaced, and
+// for a rollback: a version that fails is replaced at once.
 func (r *Record) ofChange(w *World) gate {
 	former := r.Running()
 	if r.Back || former == nil || r.Offered == nil || manifests.Same(former, r.Offered) {
@@ -95,7 +95,7 @@ func (r *Record) ofChange(w *World) gate {
 	return r.ofRestart(w)
 }
 
-// ofRestart is the gate for a restart of what runs, for changed config.
+// ofRestart is the gate for a restart of the running version for changed config.
 func (r *Record) ofRestart(w *World) gate {
 	g := r.ofRemoval(w)
 	if r.Lock.File != "" {
@@ -104,7 +104,8 @@ func (r *Record) ofRestart(w *World) gate {
 	return g
 }
 
-// ofRemoval is the gate for the removal of what runs, which no lock of its workload keeps away.
+// ofRemoval is the gate for the removal of the running version. A lock of its workload does not
+// delay a removal.
 func (r *Record) ofRemoval(w *World) gate {
 	var g gate
 	if r.Hold != nil {
@@ -115,7 +116,7 @@ func (r *Record) ofRemoval(w *World) gate {
 	}
 	now, windows := w.Now.Wall, w.Rules.Windows
 	if len(windows) > 0 {
-		g.until(w, windows.Next(now)) // and each minute before: an open one closes
+		g.until(w, windows.Next(now)) // and each minute before that, since an open window closes
 	}
 	if closed := windows.Closed(now); closed != "" {
 		g.waits = append(g.waits, Wait{By: ByWindow, Text: message.Private(closed)})
@@ -123,7 +124,7 @@ func (r *Record) ofRemoval(w *World) gate {
 	return g
 }
 
-// podHeld says what holds a pod, and what ends that.
+// podHeld returns what holds a pod, and the command that ends the hold.
 func podHeld(name string, h *hold.Hold) message.Text {
 	return message.Of("%s (`monopod release %s` ends it)", h.Said(), message.Name(strings.TrimPrefix(name, v1.NamespaceDefault+"/")))
 }
@@ -132,8 +133,7 @@ func nodeHeld(h *hold.Hold) message.Text {
 	return message.Of("the node is %s (`monopod release` ends it)", h.Said())
 }
 
-// ofStarts is the gate for the first start of a pod, which only a hold of the whole node keeps
-// away.
+// ofStarts is the gate for the first start of a pod, which only a hold of the whole node delays.
 func ofStarts(w *World) (g gate) {
 	if w.NodeHold != nil {
 		g.holds(w.NodeHold, nodeHeld(w.NodeHold), w)
@@ -141,8 +141,8 @@ func ofStarts(w *World) (g gate) {
 	return g
 }
 
-// isHeld reports whether the owner holds the pod or the node: then a name keeps its version,
-// also one that is stopped and started.
+// isHeld reports whether the owner holds the pod or the node: then the name keeps its version, even
+// if it is stopped and started.
 func (r *Record) isHeld(w *World) bool { return !r.Back && (r.Hold != nil || w.NodeHold != nil) }
 
 func (g *gate) isOpen() bool { return len(g.waits) == 0 }
@@ -154,8 +154,8 @@ func (g *gate) holds(h *hold.Hold, said message.Text, w *World) {
 	}
 }
 
-// lock adds the wait for a lock, of which nothing is known until it was looked for it. It is
-// looked again while anything waits, as the lock may come late.
+// lock adds the wait for a lock, whose state is unknown before the first check. The lock is checked
+// again while anything waits, as the workload may take it later.
 func (g *gate) lock(l *Lock, w *World) {
 	left := l.left(w)
 	if left <= 0 {
@@ -173,13 +173,13 @@ func (g *gate) lock(l *Lock, w *World) {
 	}
 }
 
-// wholeMinute is the minute until which a time lasts: clocks that run apart a little do not make
-// it another each time.
+// wholeMinute rounds a time up to the minute, so that small differences between clocks do not
+// change the reported time.
 func wholeMinute(t time.Time) time.Time { return t.Add(time.Minute - 1).Truncate(time.Minute) }
 
-// until makes the gate be asked again at a time, and each minute until then.
+// until schedules the next check of the gate at a time, and each minute until then.
 func (g *gate) until(w *World, t time.Time) {
-	t = w.Now.Wall.Add(min(t.Sub(w.Now.Wall), askEvery)) // which no change of the clock moves
+	t = w.Now.Wall.Add(min(t.Sub(w.Now.Wall), askEvery)) // on the monotonic clock, which a change of the wall clock does not affect
 	if g.again.IsZero() || t.Before(g.again) {
 		g.again = t
 	}

@@ -7,9 +7,9 @@ import (
 	"monopod/manifests"
 )
 
-// Identity returns the version whose uid and volumes the pod has, and whether that has ended:
-// the accepted one, and of a pod that is stopped the one that was stopped, which gave back its
-// room; nil: there is none.
+// Identity returns the version whose uid and volumes the pod has, and whether it has ended: the
+// accepted version, or for a stopped pod the version that was stopped, which has freed its room;
+// nil: there is none.
 func (r *Record) Identity() (p *manifests.Pod, over bool) {
 	if r.Accepted == nil && r.Stop != nil {
 		return r.Stop.Version, r.Stop.Over
@@ -17,9 +17,9 @@ func (r *Record) Identity() (p *manifests.Pod, over bool) {
 	return r.Accepted, r.Over
 }
 
-// Identify returns a version that a manifest gives as the pod has it: with the uid of the pod
-// if it takes that pod's place in place, else with its own. What was said of a version stays
-// so: it may have been accepted since.
+// Identify returns the version that a manifest gives, with the uid that it has as the pod's
+// version: the uid of the pod if it replaces the running version in place, else its own. A version
+// that was already identified keeps its uid: it may have been accepted since.
 func Identify(r *Record, p *manifests.Pod, policy string) *manifests.Pod {
 	was, isKept := r.Kept, r.Kept.Pod != nil
 	switch of, _ := r.Identity(); {
@@ -34,7 +34,8 @@ func Identify(r *Record, p *manifests.Pod, policy string) *manifests.Pod {
 	return p
 }
 
-// Becomes returns how the version that the pod has becomes p. One that has ended runs again.
+// Becomes returns what kind of update turns the present version of the pod into p. A version that
+// has ended is replaced.
 func (r *Record) Becomes(p *manifests.Pod, policy string) update.Kind {
 	of, over := r.Identity()
 	kind := update.Planned(of, p, policy).Kind
@@ -44,7 +45,7 @@ func (r *Record) Becomes(p *manifests.Pod, policy string) update.Kind {
 	return kind
 }
 
-// WithUID returns a pod with another uid. What its annotations say stays that of its content.
+// WithUID returns a pod with another uid. Its annotations stay: they describe its content.
 func WithUID(p *manifests.Pod, uid types.UID) *manifests.Pod {
 	pod := *p.Pod
 	pod.UID = uid

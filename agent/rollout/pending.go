@@ -9,19 +9,19 @@ import (
 	"monopod/manifests"
 )
 
-// Pending is a version that a manifest gives and that does not run, and why. What is reported
-// of it for its file, and for a pod without a worker, is made of this; a pod that has a worker gets
-// the decision's Line.
+// Pending is a version that a manifest gives and that does not run, and why. The report for its
+// file, and for a pod without a worker, is made of this; a pod with a worker gets the decision's
+// Line.
 type Pending struct {
 	Pod   *manifests.Pod
-	By    Cause        // the first one
-	Text  message.Text // all that it waits for, and what ends that, in a line
+	By    Cause        // the first cause
+	Text  message.Text // all that it waits for and what ends that, in one line
 	Final bool         // it will not run until its manifest changes
-	Quiet bool         // that is over in a moment, and not worth a word
+	Quiet bool         // the wait ends in a moment and is not reported
 }
 
-// Pending returns the versions of the name that do not run: the offered one, also if it was let
-// start and the disk does not take that, and the one on trial if that gave way, or waits for its
+// Pending returns the versions of the name that do not run: the offered one, also if it may start
+// but its record is not on disk; and the one on trial, if it was rolled back or waits for its
 // record.
 func (r *Record) Pending() (all []Pending) {
 	d := &r.Now
@@ -39,7 +39,7 @@ func (r *Record) Pending() (all []Pending) {
 	return all
 }
 
-// says joins the texts of the waits: those that are worth a word, if any is.
+// says joins the texts of the waits that are reported, or of the quiet ones if there is no other.
 func (d *Decision) says() (text message.Text, isQuiet bool) {
 	var texts, quiet []message.Text
 	for _, w := range d.Waits {
@@ -55,13 +55,13 @@ func (d *Decision) says() (text message.Text, isQuiet bool) {
 	return message.Join(texts, "; "), false
 }
 
-// isQuiet reports whether a wait is over in a moment, so that it is not worth a word.
+// isQuiet reports whether a wait ends in a moment, so that it is not reported.
 func (w *Wait) isQuiet() bool {
 	return w.By == ByLook || w.By == ByPreparing || w.By == ByLastLook
 }
 
-// Judged returns what became of the version of the name that gives way if it does not work; nil:
-// there is none. limits is what is asked of a version.
+// Judged returns the result of the trial of the name; nil: there is none. limits returns what a
+// version must meet.
 func (r *Record) Judged(now time.Time, limits func(*manifests.Pod) update.Limits) (of *manifests.Pod, state status.Trial) {
 	t, runs := r.Trial, r.Now.Run
 	switch {

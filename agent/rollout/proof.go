@@ -7,20 +7,20 @@ import (
 	"monopod/manifests"
 )
 
-// Proof is what this agent saw of a version that runs: whether it works. Only one that was seen
-// to work is one to go back to.
+// Proof is what this agent observed of whether a running version works. Only a version that was
+// observed to work can be rolled back to.
 type Proof struct {
 	of        *manifests.Pod
-	since     time.Time // it is ready; zero: it is not
-	isIn      bool      // it was ready for long enough at a stretch
+	since     time.Time // since when it is ready; zero: it is not
+	isIn      bool      // it was ready for long enough without interruption
 	isClean   bool      // it never crashed
-	restarts  int32     // of its containers, so far
-	isExcused bool      // the next restart is not its doing
-	last      time.Time // it was ready, before since; zero: it was not
-	former    time.Time // the version before it was ready last; zero: this agent saw none
+	restarts  int32     // of its containers so far
+	isExcused bool      // the next restart is not caused by the version
+	last      time.Time // when it was ready last, before since; zero: never
+	former    time.Time // when the version before it was ready last; zero: never observed
 }
 
-// Saw takes over the health of a version. stable is for how long it must be ready.
+// Saw records the health of a version. stable is how long it must be ready.
 func (p Proof) Saw(v *manifests.Pod, h update.Health, now time.Time, stable time.Duration) Proof {
 	isFirst := p.of == nil
 	if !p.is(v) {
@@ -38,17 +38,18 @@ func (p Proof) Saw(v *manifests.Pod, h update.Health, now time.Time, stable time
 	return p
 }
 
-// Holds reports whether a version works: it is ready and never crashed, or was ready for so long.
+// Holds reports whether a version works: it is ready and never crashed, or was ready for the
+// duration stable.
 func (p Proof) Holds(v *manifests.Pod, now time.Time, stable time.Duration) bool {
 	return p.IsStable(v, now, stable) || p.is(v) && p.isClean && !p.since.IsZero()
 }
 
-// IsStable reports whether a version was ready for so long.
+// IsStable reports whether a version was ready for the duration stable.
 func (p Proof) IsStable(v *manifests.Pod, now time.Time, stable time.Duration) bool {
 	return p.is(v) && (p.isIn || p.isReadyFor(now, stable))
 }
 
-// LastReady returns whether a version is ready now, or when it was last; zero: that is not known.
+// LastReady returns whether a version is ready now, or when it was ready last; zero: not known.
 func (p Proof) LastReady(v *manifests.Pod) (isReady bool, last time.Time) {
 	if !p.is(v) {
 		return false, last
@@ -56,7 +57,7 @@ func (p Proof) LastReady(v *manifests.Pod) (isReady bool, last time.Time) {
 	return !p.since.IsZero(), p.last
 }
 
-// Since returns since when the version is ready, and when the one before it was ready last.
+// Since returns since when the version is ready, and when the version before it was ready last.
 func (p Proof) Since() (since, former time.Time) { return p.since, p.former }
 
 func (p Proof) lastReady(now time.Time) time.Time {

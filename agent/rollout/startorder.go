@@ -14,14 +14,14 @@ import (
 	"monopod/manifests"
 )
 
-// Order is the place of a version in the start order. The zero value: it starts after no other
-// pod. A version that waits for its turn has no room and is not prepared; one that had its turn
-// does not wait again, until its owner stops it or a shutdown does.
+// Order is the place of a version in the start order. The zero value: it starts after no other pod.
+// A version that waits for its turn has no room and is not prepared. A version that had its turn
+// does not wait again until its owner or a shutdown stops it.
 type Order struct {
 	Of      *manifests.Pod  // the version; nil: none
 	After   []manifests.Key // the pods that it starts after
-	Timeout time.Duration   // when it has waited for so long, it starts all the same; 0: never
-	Circle  []manifests.Key // on which it starts after itself, and is named first and last; nil: on none
+	Timeout time.Duration   // after waiting this long it starts anyway; 0: never
+	Circle  []manifests.Key // the circle on which it starts after itself, with the pod first and last; nil: none
 	Since   time.Time       // since when it waits for its turn; zero: it had its turn
 }
 
@@ -31,30 +31,30 @@ type Version struct {
 	Digest string
 }
 
-// VersionOf returns which version p is.
+// VersionOf returns the Version of p.
 func VersionOf(p *manifests.Pod) Version { return Version{p.UID, p.Digest} }
 
-// WasStarted reports whether the version is the one that was let start last, in this boot.
+// WasStarted reports whether the version is the one that was started last, in this boot.
 func (r *Record) WasStarted(p *manifests.Pod) bool { return r.Started == VersionOf(p) }
 
-// MustWait reports whether the offered version, which is new, waits for its turn: unless it was
-// let start already, starts nothing, or never runs anyway.
+// MustWait reports whether the offered version, which is new, must wait for its turn. It need not
+// if it was started already, starts nothing, or can never run.
 func (r *Record) MustWait(policy string) bool {
 	return !r.WasStarted(r.Offered) && !r.startsNothing(policy) && admission.AdmitOS(r.Offered.Pod) == nil
 }
 
-// startsNothing reports whether the offered version becomes of the one that was let start last,
-// and starts nothing.
+// startsNothing reports whether the offered version is an in-place update of the version that was
+// started last, and starts nothing.
 func (r *Record) startsNothing(policy string) bool {
 	return r.Accepted != nil && r.Accepted.UID == r.Offered.UID && r.WasStarted(r.Accepted) && r.Becomes(r.Offered, policy) < update.Restart
 }
 
 // AwaitsTurn reports whether the offered version has not had its turn. Then the pod is not ready
-// for those that start after it, though a former version of it may be.
+// for pods that start after it, though a former version of it may be.
 func (r *Record) AwaitsTurn() bool { return !r.Order.Since.IsZero() }
 
-// turn says for what the offered version waits until it may start; nothing: for nothing. Its
-// time is until, if that is not zero.
+// turn returns what the offered version waits for before it may start. until: when it starts
+// anyway; zero: never.
 func (r *Record) turn(w *World) (why message.Text, waits bool, until time.Time) {
 	if !r.AwaitsTurn() {
 		return why, false, until
@@ -80,7 +80,7 @@ func (r *Record) turn(w *World) (why message.Text, waits bool, until time.Time) 
 	return why, true, until
 }
 
-// Until is when a version that waits for its turn starts although others are not ready; zero:
+// Until returns when a version that waits for its turn starts although others are not ready; zero:
 // never.
 func (o *Order) Until() time.Time {
 	if o.Since.IsZero() || o.Timeout <= 0 {
@@ -107,8 +107,8 @@ func (o *Order) Problem(names *Names) string {
 	return strings.Join(problems, "; ")
 }
 
-// inTurn is for a version whose turn in the start order has not come: the former one runs on
-// if it was let start in this boot, and what a previous agent was removing goes.
+// inTurn is for a version that waits for its turn in the start order: the former version runs on if
+// it was started in this boot, and what a previous agent was removing is removed.
 func inTurn(r *Record, why message.Text, until time.Time) Decision {
 	d := Decision{}
 	switch {
@@ -116,9 +116,9 @@ func inTurn(r *Record, why message.Text, until time.Time) Decision {
 		d = halted(r, ByStartOrder, plan.Waiting{Reason: podstatus.ReasonWaitingForPods, Message: why})
 	case r.Accepted != nil && !manifests.Same(r.Accepted, r.Offered) && r.WasStarted(r.Accepted):
 		d.Run = r.Accepted
-	case r.Works: // a shutdown that was cancelled halted it, and it stays so until then
+	case r.Works: // a cancelled shutdown halted it, and it stays halted until its turn
 		d.Run, d.Prepare, d.Halt = r.Now.Run, r.Now.Prepare, r.Now.Halt
-	case r.Accepted == nil && r.isLeft(): // everything of it goes
+	case r.Accepted == nil && r.isLeft(): // everything of it is removed
 	default:
 		d.Rests = true
 	}
@@ -131,13 +131,13 @@ func inTurn(r *Record, why message.Text, until time.Time) Decision {
 	return d
 }
 
-// Names says which pods there are, and how they are called.
+// Names knows which pods exist and their names.
 type Names struct {
-	Suffix string                   // what the node adds to the names of pods
+	Suffix string                   // the suffix that the node adds to the names of pods
 	Has    func(manifests.Key) bool // a manifest gives the pod
 }
 
-// Long returns the full name of a pod of which a manifest gives the short one.
+// Long returns the full name of a pod whose short name a manifest gives.
 func (n *Names) Long(name manifests.Key) manifests.Key {
 	return manifests.Key{Namespace: name.Namespace, Name: name.Name + n.Suffix}
 }

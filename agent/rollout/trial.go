@@ -14,52 +14,52 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// Trial is a version of a pod that takes the place of one that worked, until it has shown that
-// it works, too, or the former one that came back for it. A version is known by the digest of
-// its manifest: uids, files and times do not count. A Trial never changes: each rule returns
-// the next one.
+// Trial is the trial of a version that replaces one that worked, until it has shown that it works,
+// too; or the former version that replaces it after it failed. A version is identified by the
+// digest of its manifest: uids, files and times do not count. A Trial never changes: each rule
+// returns the next one.
 //
-// What counts as the former version is the last one that was not in doubt: one that ran before
-// it was watched at all, or one that was found healthy, and that was ready once. A version that
-// waits to start, or is watched, is not yet one to go back to.
+// The former version is the last one that was not in doubt: one that ran before trials were
+// configured, or one that was found healthy, and that was ready once. A version that waits to
+// start, or is on trial, cannot be rolled back to yet.
 type Trial struct {
-	Former *manifests.Pod    // as it was accepted
-	Images map[string]string // that it ran, by container
-	Pinned *manifests.Pod    // Former with these: what comes back; nil: not known yet
-	Tried  *manifests.Pod    // nil: the manifest is again that of Former
-	Same   []string          // what Tried has as Former has it, if it came in place: see update.Unchanged
-	Reason string            // why Tried gives way; "": it does not
-	Asked  *checkpoint.Asked // a person asked for that; nil: it does not work
-	Found  time.Time         // when that was found; zero: a previous agent found it
-	Output string            // what its containers wrote last that made it so, in lines; "": not known, or nothing
+	Former *manifests.Pod    // the former version as it was accepted
+	Images map[string]string // the images that Former ran, by container
+	Pinned *manifests.Pod    // Former with these images, which a rollback starts; nil: not known yet
+	Tried  *manifests.Pod    // the version on trial; nil: the manifest is again that of Former
+	Same   []string          // what Tried has in common with Former, if it is an in-place update: see update.Unchanged
+	Reason string            // why Tried is rolled back; "": it is not
+	Asked  *checkpoint.Asked // the rollback was requested; nil: Tried does not work
+	Found  time.Time         // when that was found; zero: by a previous agent
+	Output string            // the last output of its containers that explains the failure, in lines; "": not known, or none
 
-	Worked bool              // Former was seen to work by this agent
-	Unfit  bool              // Former is none to go back to: Tried stays whatever it does
-	Safe   bool              // the disk has what it takes to go back: Tried may start
-	Judged bool              // what is to become of Tried is on disk, or the disk does not take it: it counts
-	Said   bool              // that Former is back was told
-	Ended  map[string]string // ids of the containers that had ended before Tried was seen, by name
-	Stuck  string            // why the record is not saved; "": it is, or will be
+	Worked bool              // this agent observed that Former worked
+	Unfit  bool              // Former cannot be rolled back to: Tried stays whatever happens
+	Safe   bool              // the disk has what a rollback needs: Tried may start
+	Judged bool              // the verdict on Tried is on disk, or the disk did not take it in time: it counts
+	Said   bool              // the event that Former is back was recorded
+	Ended  map[string]string // ids, by name, of the containers that had ended before Tried was first observed
+	Stuck  string            // why the record is not saved; "": it is saved, or will be
 
 	Watch   Watch
-	Health  update.Health // of Tried, or of Pinned once that is to run
-	Changes int           // so far: what was saved earlier is not what is
+	Health  update.Health // of Tried, or of Pinned once that runs
+	Changes int           // the number of changes so far: a record saved with fewer is outdated
 }
 
-// Offer is what is known when the version of a pod name is to be chosen that is to run.
+// Offer is the input for choosing the version of a pod name that runs.
 type Offer struct {
-	New    *manifests.Pod // as its manifest says
-	Given  *manifests.Pod // as it was chosen last; nil: it was not since the agent started
-	Runs   *manifests.Pod // the version that was let start last and has not ended; nil: none
-	Unread bool           // New is what was accepted once: what its manifest says is not known
-	Limits update.Limits  // of New
-	Policy string         // of updates, see update.Planned
-	Worked bool           // Runs was seen to work by this agent
+	New    *manifests.Pod // as its manifest gives it
+	Given  *manifests.Pod // the last choice; nil: none since the agent started
+	Runs   *manifests.Pod // the version that was started last and has not ended; nil: none
+	Unread bool           // New is from its checkpoint: the content of its manifest is not known
+	Limits update.Limits  // the limits of New
+	Policy string         // the update policy, see update.Planned
+	Worked bool           // this agent observed that Runs works
 }
 
-// Candidate returns the version that is to run, and the trial from now on; nil: there is none.
-// That version is the one that the manifest gives, unless it gave way to the former one, or
-// what it takes to go back is not on disk yet.
+// Candidate returns the version that runs, and the trial from now on; nil: none. The version is the
+// one that the manifest gives, unless it was rolled back, or what a rollback needs is not on disk
+// yet.
 func (t *Trial) Candidate(o Offer) (*manifests.Pod, *Trial) {
 	switch {
 	case t == nil:
@@ -76,7 +76,7 @@ func (t *Trial) Candidate(o Offer) (*manifests.Pod, *Trial) {
 		return t.reverted(o)
 	case o.Limits.Within == 0:
 		return o.New, nil
-	case t.IsOn() && t.isTried(o.Runs) && !o.starts(): // what runs goes on to show what it does
+	case t.IsOn() && t.isTried(o.Runs) && !o.starts(): // the running version stays on trial
 		next := *t
 		next.Changes++
 		return o.New, next.tries(o)
@@ -87,13 +87,13 @@ func (t *Trial) Candidate(o Offer) (*manifests.Pod, *Trial) {
 	return next.until(o), next
 }
 
-// isTried reports whether p is the version that is, or was, on trial.
+// isTried reports whether p is the version on trial, or was.
 func (t *Trial) isTried(p *manifests.Pod) bool {
 	return p != nil && t.Tried != nil && t.Tried.Digest == p.Digest
 }
 
-// begin begins a trial, if the version is one whose health matters: it takes the place of one
-// that runs, and something of it starts. changes are those of the trial before.
+// begin begins a trial if the health of the version matters: it replaces a running version, and
+// something of it starts. changes are those of the previous trial.
 func begin(o Offer, changes int) (*manifests.Pod, *Trial) {
 	isKnown := o.Given != nil && o.Given.Digest == o.New.Digest
 	if isKnown || o.Runs == nil || o.Runs.Digest == o.New.Digest || o.Limits.Within == 0 || !o.starts() {
@@ -103,8 +103,8 @@ func begin(o Offer, changes int) (*manifests.Pod, *Trial) {
 	return t.until(o), t
 }
 
-// tries is a trial of the offered version. What comes back in its place changes what that one has
-// changed: where it came in place, nothing else.
+// tries returns a trial of the offered version. A rollback of an in-place update changes back only
+// what that update changed.
 func (t *Trial) tries(o Offer) *Trial {
 	next := *t
 	next.Tried, next.Same = o.New, nil
@@ -117,15 +117,14 @@ func (t *Trial) tries(o Offer) *Trial {
 	return next.pin()
 }
 
-// starts reports whether anything starts as the offered version takes the place of the one
-// that runs.
+// starts reports whether anything starts when the offered version replaces the running one.
 func (o *Offer) starts() bool {
 	return o.Runs == nil || update.Planned(o.Runs, o.New, o.Policy).Kind >= update.Restart
 }
 
-// until returns what runs: the tried version once its trial is safe.
+// until returns the version that runs: the tried one once its trial is safe.
 func (t *Trial) until(o Offer) *manifests.Pod {
-	isAsked := t.Asked != nil && !t.Judged // until that is on disk, what was chosen before it counts
+	isAsked := t.Asked != nil && !t.Judged // until that is on disk, the previous choice counts
 	switch {
 	case (t.Safe || t.Unfit) && !(isAsked && o.Given != nil):
 		return o.New
@@ -137,7 +136,7 @@ func (t *Trial) until(o Offer) *manifests.Pod {
 	return o.New
 }
 
-// again is for the version that is tried already.
+// again is for the version that is already on trial.
 func (t *Trial) again(o Offer) (*manifests.Pod, *Trial) {
 	next := *t
 	next.Tried = o.New
@@ -148,16 +147,16 @@ func (t *Trial) again(o Offer) (*manifests.Pod, *Trial) {
 	return next.Pinned, &next
 }
 
-// unread is for a version that came back, and that is offered from its checkpoint.
+// unread is for a former version that was restored and is offered from its checkpoint.
 func (t *Trial) unread(o Offer) (*manifests.Pod, *Trial) {
 	next := *t
 	next.Pinned = of(t.Pinned, o.New.File)
 	return next.Pinned, &next
 }
 
-// reverted is for a manifest that is again that of the former version: if that does not run on,
-// it comes back with the images that it ran. What was tried is forgotten, and is tried again if
-// the manifest gives it again.
+// reverted is for a manifest that is again that of the former version: if that version does not run
+// on, it is restored with the images that it ran. The tried version is forgotten, and is tried
+// again if the manifest gives it again.
 func (t *Trial) reverted(o Offer) (*manifests.Pod, *Trial) {
 	if t.Pinned == nil || o.Runs != nil && o.Runs.Digest == o.New.Digest && o.Runs.UID == t.Former.UID {
 		return o.New, nil
@@ -165,14 +164,14 @@ func (t *Trial) reverted(o Offer) (*manifests.Pod, *Trial) {
 	next := *t
 	next.Pinned = of(t.Pinned, o.New.File)
 	if t.Tried != nil {
-		renewed := *next.Pinned // another object: it is told to be no longer in place of another
+		renewed := *next.Pinned // another object: the report that it replaces another version ends
 		next.Tried, next.Reason, next.Asked, next.Output, next.Stuck, next.Pinned = nil, "", nil, "", "", &renewed
 		next.Changes++
 	}
 	return next.Pinned, &next
 }
 
-// of returns a version as one of a file.
+// of returns the version with this file.
 func of(p *manifests.Pod, file string) *manifests.Pod {
 	if p.File == file {
 		return p
@@ -182,23 +181,23 @@ func of(p *manifests.Pod, file string) *manifests.Pod {
 	return &moved
 }
 
-// IsOn reports whether the tried version may run, and is watched.
+// IsOn reports whether the tried version may run and is watched.
 func (t *Trial) IsOn() bool {
 	return t != nil && t.Safe && t.Tried != nil && t.Reason == "" && !t.Unfit
 }
 
-// Reserves reports whether the former version may have to start again: its room is kept. One that a
-// person asked for waits for its room as any other.
+// Reserves reports whether the former version may have to start again, so that its room is kept. A
+// version that was requested waits for its room like any other.
 func (t *Trial) Reserves() bool {
 	return t != nil && t.Tried != nil && !t.Unfit && !t.Said && t.Asked == nil
 }
 
-// IsBack reports whether p is the former version, whose successor has failed.
+// IsBack reports whether p is the former version that replaces its failed successor.
 func (t *Trial) IsBack(p *manifests.Pod) bool {
 	return t != nil && p != nil && t.Tried != nil && t.Reason != "" && t.Judged && t.Pinned != nil && t.Pinned.Digest == p.Digest
 }
 
-// Saw takes over the health of a version that runs.
+// Saw records the health of a running version.
 func (t *Trial) Saw(p *manifests.Pod, h update.Health) *Trial {
 	if !t.IsOn() || !t.isTried(p) || t.Health == h {
 		return t
@@ -208,8 +207,8 @@ func (t *Trial) Saw(p *manifests.Pod, h update.Health) *Trial {
 	return &next
 }
 
-// Interrupted is for a pod that is stopped, or may have been: whatever was seen of its version
-// is no fault of that, which has its whole time once it runs again.
+// Interrupted is for a pod that is stopped, or may have been: what was observed of its version is
+// void, and the version gets its whole time once it runs again.
 func (t *Trial) Interrupted() *Trial {
 	if !t.IsOn() {
 		return t
@@ -219,7 +218,7 @@ func (t *Trial) Interrupted() *Trial {
 	return &next
 }
 
-// Halted is Interrupted for a pod of which nothing is to run: nothing is to be seen of it.
+// Halted is Interrupted for a pod that is halted: there is nothing to observe.
 func (t *Trial) Halted() *Trial {
 	if !t.IsOn() {
 		return t
@@ -229,15 +228,15 @@ func (t *Trial) Halted() *Trial {
 	return &next
 }
 
-// fileWithin is how long the disk may take for the record of a verdict before it counts without
-// that.
+// fileWithin is how long the agent waits for the disk to take a verdict; after that the verdict
+// counts without its record.
 const fileWithin = 10 * time.Second
 
-// Look goes on with the trial, and returns when to look again; zero: when something was seen, or
+// Look continues the trial, and returns when to look again; zero: once something was observed or
 // saved.
 func (t *Trial) Look(s Sight) (next *Trial, o Outcome, again time.Time) {
 	switch {
-	case t.Asked != nil && !t.Judged: // it counts once it is on disk, and not sooner
+	case t.Asked != nil && !t.Judged: // the request counts once it is on disk
 		return t, Watching, time.Time{}
 	case t.Reason != "" && !t.Judged:
 		return t.awaitDisk(s.Now)
@@ -260,7 +259,7 @@ func (t *Trial) Look(s Sight) (next *Trial, o Outcome, again time.Time) {
 	return &on, o, again
 }
 
-// awaitDisk lets a verdict count that the disk does not take in time.
+// awaitDisk lets a verdict count once the disk has not taken it in time.
 func (t *Trial) awaitDisk(now time.Time) (next *Trial, o Outcome, again time.Time) {
 	until := t.Found.Add(fileWithin)
 	if now.Before(until) {
@@ -271,18 +270,18 @@ func (t *Trial) awaitDisk(now time.Time) (next *Trial, o Outcome, again time.Tim
 	return &judged, Overdue, time.Time{}
 }
 
-// step is how much time is spent until that is saved: what an agent that is killed spent since
-// then, the version has once more. A trial saves at most ten times for it.
+// step is how much spent time passes between two saves. If the agent is killed, the version gets
+// the unsaved time once more. A trial saves at most ten times for this.
 func step(l update.Limits) time.Duration { return max(l.Within/10, 10*time.Second) }
 
-// After is a trial whose version was seen first after these containers had ended.
+// After returns the trial with the containers that had ended before its version was first observed.
 func (t *Trial) After(ended map[string]string) *Trial {
 	next := *t
 	next.Ended = ended
 	return &next
 }
 
-// Because adds what is known of its containers to why the tried version gives way.
+// Because adds what is known of the containers to the reason of the rollback.
 func (t *Trial) Because(trouble string) *Trial {
 	if trouble == "" {
 		return t
@@ -292,23 +291,23 @@ func (t *Trial) Because(trouble string) *Trial {
 	return &next
 }
 
-// WithSaid is a trial of which was told that the former version is back.
+// WithSaid returns the trial after the event that the former version is back was recorded.
 func (t *Trial) WithSaid() *Trial {
 	next := *t
 	next.Said = true
 	return &next
 }
 
-// Filed is what became of saving a record.
+// Filed is the result of saving a record.
 type Filed struct {
 	Err    error
-	Trial  *Trial            // that was saved
-	Images map[string]string // that the former version ran, if they were not known
-	Unfit  bool              // or nothing of it ran, or it never worked
+	Trial  *Trial            // the trial that was saved
+	Images map[string]string // the images that the former version ran, if they were not known
+	Unfit  bool              // none of them ran, or the version never worked
 	Output string            // see Trial, if it was not known
 }
 
-// Filed takes over what became of saving. What changed meanwhile is to be saved once more.
+// Filed applies the result of a save. What changed meanwhile must be saved again.
 func (t *Trial) Filed(f Filed) *Trial {
 	isSame := t.Changes == f.Trial.Changes
 	if t.Former != f.Trial.Former || t.Safe && !isSame {
@@ -334,8 +333,8 @@ func (t *Trial) Filed(f Filed) *Trial {
 	return &next
 }
 
-// pin makes the version that comes back. It keeps the uid of the former one, of which nothing
-// is left when it starts: a worker runs one instance at a time.
+// pin sets the version that a rollback starts. It keeps the uid of the former version, of which
+// nothing is left when it starts: a worker runs one instance at a time.
 func (t *Trial) pin() *Trial {
 	next := *t
 	p, all := update.Pin(t.Former.Pod, t.Images, t.Same)
@@ -352,7 +351,7 @@ func accepted(p *v1.Pod, file string) *manifests.Pod {
 	return &manifests.Pod{Pod: p, File: file, Digest: manifests.Restored(p)}
 }
 
-// Record is the trial as it is saved in a boot.
+// Record returns the trial as it is saved; boot is the id of the present boot.
 func (t *Trial) Record(boot string) *checkpoint.Update {
 	u := &checkpoint.Update{Former: t.Former.Pod, File: t.Former.File, Bounded: !t.Former.Unbounded, Images: t.Images, Unchanged: t.Same,
 		Reason: t.Reason, Output: t.Output, Asked: t.Asked, Boot: boot, Spent: t.Watch.Spent}
@@ -362,10 +361,10 @@ func (t *Trial) Record(boot string) *checkpoint.Update {
 	return u
 }
 
-// Recorded returns the trial that a previous agent left; nil: it cannot be gone on with. Pods
-// get the defaults and digests of this build. A boot other than that of the record restarts its
-// watch: what a reboot does to a pod is not the fault of its version. last is the version of the
-// pod that was let start last; nil: none.
+// Recorded returns the trial that a previous agent saved; nil: it cannot be continued. Pods get the
+// defaults and digests of this build. If the boot is not that of the record, the watch restarts:
+// what a reboot does to a pod is not the fault of its version. last is the version of the pod that
+// was started last; nil: none.
 func Recorded(u *checkpoint.Update, boot string, last *manifests.Pod) *Trial {
 	t := &Trial{Former: accepted(u.Former, u.File), Images: u.Images, Same: u.Unchanged, Reason: u.Reason, Output: u.Output, Asked: u.Asked, Safe: true, Judged: u.Reason != ""}
 	t.Former.Unbounded = !u.Bounded
@@ -382,14 +381,14 @@ func Recorded(u *checkpoint.Update, boot string, last *manifests.Pod) *Trial {
 	return t
 }
 
-// Line is what is to be said of a version that gave way, or whose record cannot be saved.
+// Line is the report of a version that was rolled back, or whose record cannot be saved.
 type Line struct {
 	Pod   *manifests.Pod
 	Text  string
-	Final bool // it gave way, and is not tried again
+	Final bool // it was rolled back, and is not tried again
 }
 
-// Line returns it; an empty text: there is nothing to say.
+// Line returns the report; an empty text: there is none.
 func (t *Trial) Line() Line {
 	switch {
 	case t == nil || t.Tried == nil:
@@ -401,8 +400,8 @@ func (t *Trial) Line() Line {
 	return Line{}
 }
 
-// Told returns what is to be said of a version that comes back, or that runs on as the record of
-// the trial of the next one cannot be saved; "": it does neither.
+// Told returns the report for a version that was restored, or that runs on because the record of
+// the next one's trial cannot be saved; "": neither.
 func (t *Trial) Told(p *manifests.Pod) string {
 	if t != nil && t.Stuck != "" && !t.Safe && p != nil && p.Digest == t.Former.Digest {
 		return "update waits: " + t.Line().Text
@@ -424,12 +423,12 @@ func (t *Trial) told() string {
 	return fmt.Sprintf("update rolled back: %s; %s %s", t.what(), version, back)
 }
 
-// what says which version gave way, and why.
+// what returns which version was rolled back, and why.
 func (t *Trial) what() string {
 	return fmt.Sprintf("version %s (%s): %s", id(t.Tried), images(t.Tried), t.Reason)
 }
 
-// Event is what is told once of a version that gave way, of at most so many bytes.
+// Event returns the message of the event about a rollback, of at most limit bytes.
 func (t *Trial) Event(limit int) string {
 	text := fmt.Sprintf("%s; version %s is back (%s)", t.what(), id(t.Former), images(t.Pinned))
 	const says = "; the last output:\n"
@@ -439,7 +438,7 @@ func (t *Trial) Event(limit int) string {
 	return text
 }
 
-// id is by which people know the version of a manifest: the beginning of its hash.
+// id is the short name of a version for people: the beginning of the hash of its manifest.
 func id(p *manifests.Pod) string { return fmt.Sprintf("%.8s", hash(p)) }
 
 func hash(p *manifests.Pod) string { return string(poduid.HashOf(p.Pod)) }

@@ -7,46 +7,46 @@ import (
 	"monopod/agent/update"
 )
 
-// Watch is how far the watch over a version on trial is. The zero Watch has seen nothing. Only
-// what the version did counts: time passes for it from look to look, and only while it may run.
+// Watch is the progress of the watch over a version on trial. The zero Watch has observed nothing.
+// Only what the version does counts: its time passes from look to look, and only while it may run.
 type Watch struct {
-	Spent time.Duration // that it ran and was not ready
+	Spent time.Duration // the time in which it ran and was not ready
 
-	isReady  bool          // it was, when it was looked at last
-	ready    time.Duration // so far
-	restarts int32         // until it was ready
+	isReady  bool          // it was ready at the last look
+	ready    time.Duration // for how long so far
+	restarts int32         // the restarts until it was ready
 	looked   time.Time
-	passes   bool // time has passed for it since then
+	passes   bool // the time since then counts
 }
 
-// Outcome is what a look at a version on trial comes to.
+// Outcome is the result of a look at a version on trial.
 type Outcome int
 
 const (
 	Watching Outcome = iota
-	Healthy          // the version is the one that later ones may go back to
-	RollBack         // the former version is to come back, once that is on disk
-	Overdue          // it comes back though that is not: the disk did not take it in time
+	Healthy          // later versions may be rolled back to this one
+	RollBack         // the former version replaces it, once that is on disk
+	Overdue          // the former version replaces it although the disk did not take the record in time
 )
 
 var outcomeNames = [...]string{"watching", "healthy", "rolls back", "overdue"}
 
 func (o Outcome) String() string { return outcomeNames[o] }
 
-// Sight is what matters of a version that is looked at, beside its health.
+// Sight is the input of a look at a version, besides its health.
 type Sight struct {
 	Now    time.Time
 	Limits update.Limits
-	Blind  bool          // nothing can be seen of it: the runtime does not answer, or the machine goes down
-	Late   time.Duration // how late the end of a container may be seen
+	Blind  bool          // it cannot be observed: the runtime does not answer, or the machine shuts down
+	Late   time.Duration // how late the end of a container may be observed
 }
 
-// watchEvery is how often a version is looked at for which time passes: for how long nothing
-// could be seen of it is not to count.
+// watchEvery is the time between two looks at a version whose time passes, since time in which it
+// cannot be observed must not count.
 const watchEvery = time.Second
 
-// Look goes on with the watch. It returns why the version is to go, and when to look again if
-// nothing of its health changes; zero: never.
+// Look continues the watch. It returns why the version is to be rolled back, and when to look again
+// if its health does not change; zero: never.
 func (w Watch) Look(s Sight, h update.Health) (next Watch, o Outcome, why string, again time.Time) {
 	w = w.until(s.Now)
 	soon := s.Now.Add(watchEvery)
@@ -83,7 +83,7 @@ func (w Watch) Look(s Sight, h update.Health) (next Watch, o Outcome, why string
 	return w, Watching, "", earlier(soon, s.Now.Add(proven-w.ready))
 }
 
-// until lets the time since the last look pass.
+// until counts the time since the last look.
 func (w Watch) until(now time.Time) Watch {
 	since := max(now.Sub(w.looked), 0)
 	switch {
@@ -97,8 +97,8 @@ func (w Watch) until(now time.Time) Watch {
 	return w
 }
 
-// saw takes over what is no fault of the version, as soon as it is known: what its owner or
-// the agent restarts begins with its whole time, and what waits must be ready again.
+// saw records what is not the fault of the version, as soon as it is known: after a restart by its
+// owner or the agent it gets its whole time again, and after a wait it must become ready again.
 func (w Watch) saw(h update.Health) Watch {
 	if h.Excused {
 		return Watch{looked: w.looked}
