@@ -9,18 +9,18 @@ import (
 	"monopod/manifests"
 )
 
-// agenda is the names that are to be decided on: the dirty ones now, and the timed ones when
-// their decisions say so though nothing happens. It is a part of the records.
+// agenda has the names to be decided on: the dirty ones now, and the timed ones at the time in
+// their decisions, without an event. It is a part of the records.
 type agenda struct {
 	dirty  []*podRecord        // each once
 	timed  []*podRecord        // those whose decisions have an Again, each once
 	denied map[*podRecord]bool // those whose decisions have a refusal
-	rearms bool                // an Again is another since the timer was set
+	rearms bool                // an Again has changed since the timer was set
 	timer  *time.Timer         // fires when Again may have come: then due must be called
 }
 
-// lookAtLeast is how long the timer sleeps at most while any name is timed: the wall clock, by
-// which some of them wait, may be set, and no timer runs while the machine is suspended.
+// lookAtLeast is the longest sleep of the timer while any name is timed: some names wait for a wall
+// clock time, which may be set, and no timer runs while the machine is suspended.
 const lookAtLeast = time.Minute
 
 func newAgenda() agenda {
@@ -29,8 +29,8 @@ func newAgenda() agenda {
 	return a
 }
 
-// mark makes a name dirty: before the loop waits for its next event, it is decided on. An
-// event that tells of something that a decision depends on marks the names that it concerns.
+// mark makes a name dirty: it is decided on before the loop waits for its next event. The handler
+// of an event marks the names whose decisions depend on the event.
 func (s *records) mark(key manifests.Key) {
 	r := s.of(key)
 	if !r.dirty {
@@ -39,9 +39,9 @@ func (s *records) mark(key manifests.Key) {
 	}
 }
 
-// takeDirty returns the dirty names: first those that go, then the others in order of arrival,
-// in which they get their room. Those that wait for their turn come last: only then is known
-// which of the pods that they start after are still ready.
+// takeDirty returns the dirty names: first those that are removed, then the others in order of
+// arrival, in which they get their room. Those that wait for their turn come last: only then is it
+// known which of the pods that they start after are still ready.
 func (s *records) takeDirty() []*podRecord {
 	all := s.agenda.dirty
 	s.agenda.dirty = nil
@@ -84,14 +84,14 @@ func (s *records) decided(r *podRecord, d rollout.Decision) {
 	}
 	switch {
 	case d.Again.IsZero():
-		s.drop(r.Key) // if that was all that it had
+		s.drop(r.Key) // the record may be empty now
 	case !r.timed:
 		r.timed = true
 		a.timed = append(a.timed, r)
 	}
 }
 
-// markRefused marks the names that may be let start once the node has room.
+// markRefused marks the names that may start once the node has room.
 func (s *records) markRefused() {
 	for r := range s.agenda.denied {
 		if r.Now.IsRetried() {
@@ -100,7 +100,7 @@ func (s *records) markRefused() {
 	}
 }
 
-// awaitRoom reports whether any name may be let start once the node has room.
+// awaitRoom reports whether any name may start once the node has room.
 func (s *records) awaitRoom() bool {
 	for r := range s.agenda.denied {
 		if r.Now.IsRetried() {
@@ -110,7 +110,7 @@ func (s *records) awaitRoom() bool {
 	return false
 }
 
-// due marks the names whose time has come.
+// due marks the names whose time has passed.
 func (s *records) due(now time.Time) {
 	s.agenda.rearms = true
 	for _, r := range s.agenda.timed {
@@ -120,7 +120,7 @@ func (s *records) due(now time.Time) {
 	}
 }
 
-// arm sets the timer to the earliest Again, if that may be another.
+// arm sets the timer to the earliest Again, if that may have changed.
 func (s *records) arm(now time.Time) {
 	a := &s.agenda
 	if !a.rearms {

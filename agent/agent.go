@@ -45,8 +45,8 @@ import (
 
 // Agent is one monopod on one root dir. New makes it, Run runs it once.
 type Agent struct {
-	cfg     config.Config                 // as at start
-	live    atomic.Pointer[config.Config] // as now: the reloader writes it
+	cfg     config.Config                 // at start
+	live    atomic.Pointer[config.Config] // at present: the reloader writes it
 	version string
 	log     *slog.Logger
 	root    *checkpoint.Root
@@ -55,7 +55,7 @@ type Agent struct {
 	events  *events.Recorder
 	server  *server.Server
 	source  *manifests.Source
-	fetch   *fetch.Fetcher // nil: no URL gives manifests
+	fetch   *fetch.Fetcher // nil: manifests come from no URL
 	watch   *pleg.Watch
 	sync    *syncLoop
 	workers *worker.Pool
@@ -74,7 +74,7 @@ type Agent struct {
 
 	reloader  *reload.Reloader    // nil: the settings are read once
 	inhibitor *shutdown.Inhibitor // nil: the shutdown of the machine is not delayed
-	scrapes   saidonce.Errors     // panics in them that were logged
+	scrapes   saidonce.Errors     // the panics in scrapes that were logged
 }
 
 // New checks the settings, locks the root dir and binds the endpoints. once makes
@@ -141,7 +141,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	return a, nil
 }
 
-// newSource makes what reads the manifests.
+// newSource makes the source of manifests.
 func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoint, given []*manifests.Object) {
 	c := manifests.SourceConfig{
 		Dir: a.cfg.Manifests, RemovalSettle: a.cfg.RemovalSettle,

@@ -24,39 +24,39 @@ import (
 	"monopod/manifests"
 )
 
-// applier makes decisions and carries them out: it takes and frees the room of pods, and owns
-// their workers. It belongs to the sync loop's goroutine.
+// applier makes decisions and carries them out: it takes and frees the room of pods, and owns their
+// workers. It belongs to the sync loop's goroutine.
 //
-// A decision about one pod name is made in three steps: observe fills its record, which
-// starts nothing; rollout.Decide decides; and carryOut takes or frees the room of the pod, gives
-// its worker what is to run, and has it looked for the lock of what runs. How its trial goes on is
-// a part of the decision (trials.go).
+// A decision about one pod name is made in three steps: observe fills its record and starts
+// nothing; rollout.Decide decides; and carryOut takes or frees the room of the pod, and sends its
+// worker what is to run. Then the trial continues as decided (trials.go), and the lock of the
+// running version is checked.
 type applier struct {
 	shared  *worker.Pool
 	faults  faults
 	pods    *records
 	table   *admission.Table
 	locks   locks
-	rules   func() rollout.Rules // of the gate, as they are now
-	holds   *hold.Store          // what the owner wants left alone
+	rules   func() rollout.Rules // the present rules of the gate
+	holds   *hold.Store          // the owner's holds and stops
 	trials  *trials
 	down    *shutdown.Sequence
 	tells   *reporter
 	running *sync.WaitGroup
-	ready   *prepare.Shared // makes next versions ready
+	ready   *prepare.Shared // prepares next versions
 
-	updates     uint64       // sent to workers so far
-	stopsOver   bool         // the record has stops of pods that are not stopped any more
-	stopsSaving atomic.Bool  // it is written without them
-	stopsLeft   atomic.Bool  // the disk did not take that
-	unasked     []*podRecord // which wait for their turn, and what previous agents reported of them is not asked for yet
+	updates     uint64       // the number of updates sent to workers
+	stopsOver   bool         // the record has stops of pods that are no longer stopped
+	stopsSaving atomic.Bool  // the record is being written without them
+	stopsLeft   atomic.Bool  // that write failed
+	unasked     []*podRecord // pods that wait for their turn, before what previous agents reported of them is read
 }
 
-// faultAgain is when a name is looked at again over which the loop panicked.
+// faultAgain is how long after a panic over a name the next decision about it is made.
 const faultAgain = time.Minute
 
-// decide decides on a pod name, and carries it out. After a panic the name keeps what it has,
-// and is looked at again in a minute.
+// decide decides on a pod name and carries out the decision. After a panic the name keeps what it
+// has until the next attempt, after faultAgain.
 func (a *applier) decide(ctx context.Context, r *podRecord) {
 	was := r.Now
 	err := a.faults.ofPod(r.about(), "admit the pod", func() { a.decideOn(ctx, r) })
@@ -75,13 +75,12 @@ func (a *applier) decide(ctx context.Context, r *podRecord) {
 	}
 }
 
-// keep lets a name have what it has, because of a panic.
+// keep makes a name keep what it has, because of a panic.
 func (a *applier) keep(r *podRecord, why message.Text) {
 	now := time.Now()
 	a.pods.decided(r, rollout.Stay(&r.Record, why, now, now.Add(faultAgain)))
 }
 
-// decideOn observes, decides and carries out.
 func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 	since := r.Lock.Since
 	a.observe(&r.Record)
@@ -105,7 +104,8 @@ func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 	a.pods.decided(r, d)
 }
 
-// lookForLock looks for the lock of what runs, of which nothing is known if no change waits.
+// lookForLock starts a check of the lock of the running version while a change waits, and forgets
+// the lock otherwise.
 func (a *applier) lookForLock(ctx context.Context, r *podRecord, d *rollout.Decision) {
 	if !d.Looks {
 		r.Lock = rollout.Lock{}
@@ -114,8 +114,7 @@ func (a *applier) lookForLock(ctx context.Context, r *podRecord, d *rollout.Deci
 	a.locks.look(ctx, r, r.Accepted.Pod)
 }
 
-// observe brings a record up to date with what the table, the owner's wishes and the updates that
-// were rolled back say.
+// observe updates a record from the table, the owner's requests and the trials.
 func (a *applier) observe(r *rollout.Record) {
 	a.accepted(r)
 	r.Hold, r.Back = a.holds.Of(r.Key.String()), r.Trial.IsBack(r.Offered)
@@ -127,13 +126,13 @@ func (a *applier) observe(r *rollout.Record) {
 	r.Lock = rollout.LockOf(runs.Pod, r.Lock)
 }
 
-// accepted brings the accepted version of a record up to date.
+// accepted updates the accepted version of a record.
 func (a *applier) accepted(r *rollout.Record) {
 	r.Accepted = a.table.Admitted(r.Key)
 	r.Over = r.Accepted != nil && a.table.Runs(r.Key) == nil
 }
 
-// world is what matters beside the records.
+// world returns the input of decisions besides the records.
 func (a *applier) world() *rollout.World {
 	return &rollout.World{Now: a.shared.Disk.Machine.Boot.Now(), Names: a.pods.order.names, Ready: a.isReady, Rules: a.rules(), Down: a.down.On(), Terminated: a.down.HaltOf, NodeHold: a.holds.Of(""), Policy: a.shared.Settings().UpdatePolicy,
 		StopsFirst: a.shared.StopsFirst, Room: a.table.Room, Limits: a.trials.limitsOf, Blind: a.down.On() || !a.shared.Watch.Up(), Late: a.shared.Watch.Late()}
@@ -152,10 +151,10 @@ func (a *applier) carryOut(ctx context.Context, r *rollout.Record, d rollout.Dec
 	}
 }
 
-// carryOutOffered does what is to do beside the worker of a pod that a manifest gives.
+// carryOutOffered carries out what does not concern the worker, for a pod that a manifest gives.
 func (a *applier) carryOutOffered(r *rollout.Record, d *rollout.Decision) {
 	switch {
-	case r.IsHalted() && !r.Stop.Over: // what has ended takes no room, and stays
+	case r.IsHalted() && !r.Stop.Over: // a version that has ended takes no room, and stays
 		a.table.Free(r.Key)
 	case d.Replaces:
 		a.table.TakeOver(r.Offered)
@@ -170,14 +169,14 @@ func (a *applier) carryOutOffered(r *rollout.Record, d *rollout.Decision) {
 	}
 }
 
-// endWait ends the wait of a version for its turn, which has come.
+// endWait ends the wait of a version for its turn.
 func (a *applier) endWait(r *podRecord) {
 	a.tells.turnHasCome(r)
 	r.Order.Since, r.past = time.Time{}, nil
 	a.pods.markWaiting(r.Key)
 }
 
-// carryOutRemoval does the same of a pod that no manifest gives any more.
+// carryOutRemoval does the same for a pod that no manifest gives any more.
 func (a *applier) carryOutRemoval(r *rollout.Record, d *rollout.Decision) {
 	if d.Run != nil {
 		a.tells.stale = true
@@ -194,7 +193,7 @@ func (a *applier) carryOutRemoval(r *rollout.Record, d *rollout.Decision) {
 	}
 }
 
-// tellRefusal tells of a version that is refused, or not any more.
+// tellRefusal logs and records that a version is refused, or no longer.
 func (a *applier) tellRefusal(r *rollout.Record, d *rollout.Decision) {
 	was, now := r.Now.Refused, d.Refused
 	switch {
@@ -211,8 +210,8 @@ func (a *applier) tellRefusal(r *rollout.Record, d *rollout.Decision) {
 	}
 }
 
-// swap lets pods stop that wait for each other's room, or uids, and have all else that they need, so
-// that all of them can start.
+// swap stops pods that wait for each other's room or uids and lack nothing else, so that all of
+// them can start.
 func (a *applier) swap() {
 	if len(a.pods.agenda.denied) == 0 {
 		return
@@ -232,7 +231,7 @@ func (a *applier) swap() {
 	}
 }
 
-// give gives the worker what is to run, and what is prepared meanwhile.
+// give sends the worker what is to run, and what is prepared meanwhile.
 func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decision) {
 	now := a.pods.of(r.Key)
 	was := now.sent
@@ -246,7 +245,7 @@ func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decisi
 	a.tells.restartWaits(d, was.Restart)
 }
 
-// pullOf returns the image of the next version that is tried again; zero: there is none.
+// pullOf returns the pull of the next version's image that is retried; zero: none.
 func pullOf(d *rollout.Decision) status.Pull {
 	text, next := d.Tries()
 	if next.IsZero() {
@@ -255,7 +254,7 @@ func pullOf(d *rollout.Decision) status.Pull {
 	return status.Pull{Text: text, Next: next.UTC()}
 }
 
-// prepare starts and ends the preparation of what a worker was told to be the next version.
+// prepare starts and ends the preparation of the next version, as last sent to the worker.
 func (a *applier) prepare(ctx context.Context, r *podRecord) {
 	next := r.sent.Next
 	if r.worker == nil {
@@ -278,8 +277,8 @@ func (a *applier) prepare(ctx context.Context, r *podRecord) {
 	}
 }
 
-// discardLeft removes what a previous agent prepared of a version that is not to come, where the
-// one before runs on.
+// discardLeft removes what a previous agent prepared of a version that is no longer the next one,
+// where the former version runs on.
 func (a *applier) discardLeft(r *podRecord) {
 	left := a.shared.Disk.Root.NextOf(r.Key)
 	if left == nil || r.sent.Pod == nil || r.sent.Next != nil && r.sent.Next.UID == left.Pod.UID {
@@ -291,12 +290,12 @@ func (a *applier) discardLeft(r *podRecord) {
 	a.discard(left, r.sent.Pod)
 }
 
-// discardUnused removes what was prepared of a version that was let start and withdrawn before
-// its worker had it. The one that runs is accepted.
+// discardUnused removes what was prepared of a version that was accepted and withdrawn before its
+// worker had it. The accepted version runs.
 func (a *applier) discardUnused(r *podRecord) {
 	left, runs := a.shared.Disk.Root.NextOf(r.Key), r.sent.Pod
 	if left == nil || runs == nil || r.task != nil || left.Uid() == string(runs.UID) && left.Digest == runs.Digest {
-		return // in the last case the worker needs it: that version goes first, and comes again
+		return // in the last case the worker needs it: it removes that version first, and then starts it again
 	}
 	a.discard(left, runs)
 }
@@ -305,7 +304,7 @@ func (a *applier) discard(left *checkpoint.Checkpoint, runs *manifests.Pod) {
 	a.running.Go(func() { a.ready.Discard(left, string(runs.UID)) })
 }
 
-// prepared takes in what a preparation says.
+// prepared records the state that a preparation reports.
 func (a *applier) prepared(now prepare.Answer) {
 	r := a.pods.see(now.State.Of.Key())
 	if r.task == now.From {
@@ -315,7 +314,7 @@ func (a *applier) prepared(now prepare.Answer) {
 	}
 }
 
-// fetched returns what was fetched for a version that is sent to its worker; nil: nothing.
+// fetched returns the images that were fetched for a version that is sent to its worker; nil: none.
 func (r *podRecord) fetched(p *manifests.Pod) *podimages.Ready {
 	switch {
 	case r.task.Is(p) && r.Prepared.Ready:
@@ -326,7 +325,8 @@ func (r *podRecord) fetched(p *manifests.Pod) *podimages.Ready {
 	return nil
 }
 
-// send gives the worker an update, if it is one, and starts a worker if there is none.
+// send sends the worker an update if it differs from the last one, and starts a worker if there is
+// none.
 func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) {
 	p, r := u.Pod, a.pods.of(key)
 	if p != nil && u.Halted.Reason == "" {
@@ -361,7 +361,7 @@ func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) 
 	r.worker.Update(u)
 }
 
-// startWorker starts the worker of a name with what it was given.
+// startWorker starts the worker of a name with the last update.
 func (a *applier) startWorker(ctx context.Context, r *podRecord) {
 	known := r.Left
 	r.Left, r.Stray = nil, false
@@ -374,7 +374,7 @@ func (a *applier) startWorker(ctx context.Context, r *podRecord) {
 	r.worker = a.shared.Start(own, a.running, r.Key, known, r.sent)
 }
 
-// fileOf returns the manifest of a pod, or where there is none of what is left of it.
+// fileOf returns the manifest of a pod, or of what is left of it if p is nil.
 func fileOf(p *manifests.Pod, left map[string]*checkpoint.Checkpoint) string {
 	if p != nil {
 		return p.File
@@ -394,28 +394,28 @@ func (a *applier) setReady(r *podRecord, ready bool) {
 }
 
 // isReady reports whether pods that start after this one may start: the pod that a worker runs
-// under this name is ready. While a new version waits that is the previous version, which counts
-// too, unless the new one is only being pulled or waits for its own turn.
+// under this name is ready. While a new version waits, the previous version counts, unless the new
+// one is only being pulled or waits for its own turn.
 func (a *applier) isReady(key manifests.Key) bool {
 	r := a.pods.see(key)
 	return r.worker != nil && r.sent.Pod != nil && r.Seen.Ready && !r.AwaitsTurn()
 }
 
-// workerGone ends a worker that has nothing left and no pod. From here on the loop reports
-// what waits under the name; the worker, which may make another pass before it ends, does not.
+// workerGone ends a worker that has no pod and nothing left. From here on the loop reports what
+// waits under the name; the worker, which may make another pass before it ends, does not.
 func (a *applier) workerGone(r *podRecord) {
 	r.stop()
 	a.tells.store.RemovePod(r.Key.String())
 	a.setReady(r, false)
 	r.worker, r.Works, r.sent, r.Seen = nil, false, worker.Update{}, rollout.Seen{}
-	a.pods.decided(r, rollout.Decision{Waits: r.Now.Waits, Refused: r.Now.Refused, Again: r.Now.Again}) // what is offered may wait on
+	a.pods.decided(r, rollout.Decision{Waits: r.Now.Waits, Refused: r.Now.Refused, Again: r.Now.Again}) // the offered version may still wait
 	a.table.Remove(r.Key)
-	a.tells.stale = a.tells.stale || r.Offered == nil // its file is reported until then
+	a.tells.stale = a.tells.stale || r.Offered == nil // its file was reported until now
 	a.pods.tell(r)                                    // a version that waits is reported by the loop from now on
 	a.pods.drop(r.Key)
 }
 
-// endStops forgets the stops of pods, on disk too. What the disk does not take counts all the same.
+// endStops forgets the stops of pods, also on disk. They end even if the disk does not take that.
 func (a *applier) endStops(of []manifests.Key) {
 	names := make([]string, 0, len(of))
 	for _, key := range of {
@@ -427,7 +427,7 @@ func (a *applier) endStops(of []manifests.Key) {
 	a.stopsOver = a.holds.EndStops(names) || a.stopsOver
 }
 
-// saveStops writes the record without the stops that are over, if it has any: one write at a time.
+// saveStops writes the record without the ended stops, if it has any: one write at a time.
 func (a *applier) saveStops(ctx context.Context) {
 	if !a.stopsOver || !a.stopsSaving.CompareAndSwap(false, true) {
 		return
@@ -455,9 +455,9 @@ func (a *applier) offered(s *manifests.Snapshot) []*manifests.Pod {
 	return out
 }
 
-// choose returns the version that is offered of a pod of a snapshot: the one that its manifest
-// gives, or a former one in its place. One that a running pod becomes in place has the uid of that
-// pod, all others have those that follow from their manifests.
+// choose returns the offered version of a pod of a snapshot: the one that its manifest gives, or a
+// former one in its place. An in-place update of a running pod has the uid of that pod; all others
+// have uids that follow from their manifests.
 func (a *applier) choose(r *podRecord, s *manifests.Snapshot) *manifests.Pod {
 	p := a.trials.choose(r, s)
 	out := a.keepUID(p)
@@ -474,12 +474,12 @@ func (a *applier) keepUID(p *manifests.Pod) *manifests.Pod {
 	return rollout.Identify(&asked, p, a.shared.Settings().UpdatePolicy)
 }
 
-// recordRefusal records why a pod is not admitted.
+// recordRefusal records the event that a pod is not admitted.
 func (a *applier) recordRefusal(p *manifests.Pod, r admission.Rejection) {
 	a.shared.Events.Record(events.About(p.Pod), v1.EventTypeWarning, r.Reason, r.Message)
 }
 
-// isIdle reports whether nothing of a pod runs, or is going to.
+// isIdle reports whether nothing of a pod runs or will run.
 func (a *applier) isIdle(key manifests.Key) bool {
 	r := a.pods.see(key)
 	return (r.worker == nil || r.Seen.Idle) && r.Left == nil

@@ -13,11 +13,12 @@ import (
 	"monopod/manifests"
 )
 
-// faults contain panics: each is the error of the work in which it happened, is counted, and
-// is said once.
+// faults contain panics: a panic becomes the error of the work in which it happened, is counted,
+// and is logged once.
 type faults struct{ shared *worker.Pool }
 
-// ofPod runs work of the sync loop for one pod. A panic is that pod's error, and is returned.
+// ofPod runs work of the sync loop for one pod. A panic becomes the error of that pod, and is
+// returned.
 func (f faults) ofPod(p *v1.Pod, what string, do func()) error {
 	err := panics.Contain(do)
 	if err != nil {
@@ -26,8 +27,8 @@ func (f faults) ofPod(p *v1.Pod, what string, do func()) error {
 	return err
 }
 
-// ofLoop runs work of the sync loop that is about no single pod, such as a report. A panic
-// costs what is left of that work.
+// ofLoop runs work of the sync loop that is not for one pod, such as a report. A panic skips the
+// rest of that work.
 func (f faults) ofLoop(what string, do func()) {
 	err := panics.Contain(do)
 	if err != nil {

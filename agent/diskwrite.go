@@ -12,20 +12,20 @@ import (
 	"monopod/agent/worker"
 )
 
-// writeWithin is how long the disk of the root dir may take for a write of the sync loop until that
-// is said.
+// writeWithin is how long a write of the sync loop to the root dir may take before the delay is
+// logged.
 const writeWithin = 10 * time.Second
 
-// diskWrites are writes to the root dir that the sync loop has made beside itself. Any goroutine
+// diskWrites are writes to the root dir that run in the background of the sync loop. Any goroutine
 // may use it.
 type diskWrites struct{ shared *worker.Pool }
 
-// errAway is that the agent ended while the disk did not answer.
+// errAway reports that the agent ended while the disk did not answer.
 var errAway = errors.New("the disk of the root dir has not answered")
 
-// await makes a write, and says once if the disk does not answer. Nothing ends a write before it
-// does: the caller waits for it without end while the agent runs, and gives it up once that ends and
-// writeWithin is over. what names what is written.
+// await makes a write, and logs once if the disk does not answer. A write cannot be cancelled: the
+// caller waits for it without limit while the agent runs, and gives up once the agent ends and
+// writeWithin has passed. what names the data in the log.
 func (d diskWrites) await(ctx context.Context, what string, write func() error) error {
 	answer := make(chan error, 1)
 	go func() { answer <- write() }()

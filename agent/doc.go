@@ -107,41 +107,41 @@
 //	  -> status.Store          JSON files by rename; a copy for HTTP and commands
 //	  -> worker.State          back to the loop: cleared, ended, ready, gone, and how well it is
 //
-// Decide asks rule after rule, each in a file of rollout: what the owner stopped stays stopped;
-// the start order says whose turn it is (startorder.go); the gate keeps changes away while the
-// owner holds, the window is shut or the workload locks (gate.go); a version waits until all that
-// it needs is there, and for its room. Which version is offered at all is for the trial to say
-// (trial.go, watch.go): the one of the manifest, or the former one whose successor failed. That is
-// chosen as a snapshot gives the version, and once more for a name whose trial has come to
-// something: a decision only says so.
+// Decide applies rule after rule, each in a file of rollout. A pod that its owner stopped stays
+// stopped. The start order makes pods wait for their turn (startorder.go). The gate delays changes
+// while the owner holds the pod or the node, the update window is closed, or the workload has
+// locked its pod (gate.go). A version waits until all that it needs is there, and for its room. The
+// trial selects the offered version (trial.go, watch.go): the one of the manifest, or the former
+// one after its successor failed. That choice is made when a snapshot gives the version, and again
+// for a name whose trial has a result: a decision only reports that result.
 //
-// A switch from one version to the next is a transaction: what is the next one's alone is made
+// A switch from one version to the next is a transaction: what only the next one needs is made
 // beside the former one, its checkpoint last (checkpoint.NextFile); then the former's checkpoint is
-// marked as going, which commits. Killed before that, an agent is followed by one that runs the
-// former version, after that by one that runs the next (checkpoint.Accepted). While the disk does
-// not take the one or the other, the worker goes by the former version (worker/commit.go).
+// marked as being removed, which commits. If an agent is killed before that, the next agent runs
+// the former version; if after that, the next version (checkpoint.Accepted). While the disk does
+// not take one of these writes, the worker runs the former version (worker/commit.go).
 //
 // ConfigMaps and Secrets come with the Snapshot, too. The sync loop puts them into the
-// objects.Store, from which workers read, and wakes those whose pods refer to one that
-// changed: what failed is tried again at once, and volumes are brought up to date. It retains
-// those that versions of pods need though no manifest gives them any more (retention.go).
+// objects.Store, from which workers read, and wakes those whose pods refer to one that changed:
+// what failed is retried at once, and volumes are updated. It retains those that versions of pods
+// need though no manifest gives them any more (retention.go).
 //
-// Events of the runtime, relists, ticks and probe results only wake a worker, which
-// then looks for itself: a lost event costs time, never truth.
+// Events of the runtime, relists, ticks and probe results only wake a worker, which then observes
+// its pod itself: a lost event costs time, never truth.
 //
-// The sync loop does no I/O. One event costs as much as the pods that it concerns: waiting
-// pods are asked again once something was freed, and the pods of a start order when one that
+// The sync loop does no I/O. The cost of an event depends on the pods that it concerns: waiting
+// pods are decided on again once something was freed, and the pods of a start order when one that
 // they start after has changed. A worker owns its pod: two instances of one pod never overlap.
 // Settings reach the packages as values: settings/settings.go copies them from config.Config, and
 // reload/reload.go applies those that take effect while the agent runs.
 //
 // The files: agent.go and wiring.go (the parts), sync.go (the loop: one handler an event),
 // records.go (what is known by pod name), agenda.go (which names are to be decided on),
-// startorder.go (who starts after whom), apply.go (decisions are made and carried out), report.go
-// (what is told of the manifests, and of pods without a worker), trials.go (what becomes of
-// versions on trial), filings.go (their records on disk), history.go (the versions that were ready,
-// and the request for one of them), retention.go (which objects stay), locks.go (which lock files of
-// workloads are there), diskwrite.go (writes that a disk may not answer), contain.go (a panic over
-// one pod), once.go (an agent for one run), forget.go (the request that lets a pod go), outlook.go
-// (the question what manifests would change), metrics.go, usage.go, nodeevents.go.
+// startorder.go (which pods start after which), apply.go (makes decisions and carries them out),
+// report.go (reports of the manifests, and of pods without a worker), trials.go (the versions on
+// trial), filings.go (their records on disk), history.go (the versions that were ready, and the
+// request for one of them), retention.go (which objects stay), locks.go (checks the lock files of
+// workloads), diskwrite.go (writes that a disk may not answer), contain.go (a panic over one pod),
+// once.go (an agent for one run), forget.go (the request to remove a pod), outlook.go (the request
+// for what manifests would change), metrics.go, usage.go, nodeevents.go.
 package agent

@@ -20,22 +20,22 @@ import (
 	"monopod/manifests"
 )
 
-// filings saves the records of trials on disk, beside the sync loop, to whose goroutine it
-// belongs.
+// filings saves the records of trials on disk in the background. It belongs to the sync loop's
+// goroutine.
 type filings struct {
 	shared  *worker.Pool
 	store   *status.Store
 	pods    *records
-	limits  func(*manifests.Pod) update.Limits // what is asked of a version
+	limits  func(*manifests.Pod) update.Limits // what a version on trial must meet
 	running *sync.WaitGroup
 
-	unsaved []*podRecord // whose trials are not as they are on disk
-	failed  []*podRecord // which the disk did not take, and takes later perhaps
+	unsaved []*podRecord // the records whose trials differ from those on disk
+	failed  []*podRecord // the records whose write failed, to be retried
 	saving  bool
-	saved   chan []*filing // the records as written
+	saved   chan []*filing // the records that were written
 }
 
-// add has the trial of a record saved.
+// add marks the trial of a record to be saved.
 func (s *filings) add(r *podRecord) {
 	if !r.unsaved {
 		r.unsaved = true
@@ -43,8 +43,7 @@ func (s *filings) add(r *podRecord) {
 	}
 }
 
-// save begins to save the trials that have changed, unless others are being saved. The result
-// comes over saved.
+// save starts to save the changed trials, unless a save is running. The result is sent to saved.
 func (s *filings) save(ctx context.Context) {
 	if s.saving || len(s.unsaved) == 0 {
 		return
@@ -61,7 +60,7 @@ func (s *filings) save(ctx context.Context) {
 	})
 }
 
-// wereSaved takes the result.
+// wereSaved handles the result.
 func (s *filings) wereSaved(all []*filing) {
 	s.saving = false
 	for _, f := range all {
@@ -75,13 +74,13 @@ func (s *filings) wereSaved(all []*filing) {
 	}
 }
 
-// tick tries again what the disk did not take.
+// tick retries the failed writes.
 func (s *filings) tick() {
 	s.unsaved = append(s.unsaved, s.failed...)
 	s.failed = nil
 }
 
-// leave saves how far the watches are, as the agent ends.
+// leave saves the progress of the watches when the agent ends.
 func (s *filings) leave(ctx context.Context) {
 	last := s.filingsOf(slices.Collect(s.pods.onTrial()))
 	s.running.Go(func() { s.write(ctx, last) })
@@ -93,7 +92,7 @@ func (s *filings) write(ctx context.Context, all []*filing) {
 		for _, f := range all {
 			f.write(s.shared.Disk.Root, s.reported)
 		}
-		return nil // each has its own
+		return nil // each filing has its own error
 	})
 }
 
@@ -109,8 +108,7 @@ func (s *filings) filingsOf(of []*podRecord) (out []*filing) {
 	return out
 }
 
-// reported returns what was last reported of a pod, by this agent or the one before; nil:
-// nothing.
+// reported returns the last report of a pod, by this agent or the previous one; nil: none.
 func (s *filings) reported(key manifests.Key) *v1.Pod {
 	p, ok := s.store.Last(key.String())
 	if !ok {
@@ -119,18 +117,17 @@ func (s *filings) reported(key manifests.Key) *v1.Pod {
 	return p
 }
 
-// filing is a record that is written to disk beside the sync loop.
+// filing is a record that is written to disk in the background.
 type filing struct {
 	rollout.Filed
 	record *podRecord
-	file   *checkpoint.Update // nil: it is removed
-	stable time.Duration      // for how long a version must be ready to work
+	file   *checkpoint.Update // nil: the record is removed
+	stable time.Duration      // how long a version must be ready to count as working
 	logs   string             // the folder of the pods' logs
 	Key    manifests.Key
 }
 
-// write saves the record. reported returns what was last reported of the pod. Any goroutine may
-// call it.
+// write saves the record. reported returns the last report of the pod. Any goroutine may call it.
 func (f *filing) write(root *checkpoint.Root, reported func(manifests.Key) *v1.Pod) {
 	if f.file != nil && f.Trial.Pinned == nil {
 		p, all := reported(f.Key), false
@@ -144,20 +141,20 @@ func (f *filing) write(root *checkpoint.Root, reported func(manifests.Key) *v1.P
 			f.file = nil
 		}
 	}
-	if f.file != nil && f.Trial.Reason != "" && f.Trial.Asked == nil && !f.Trial.Judged { // else what failed is gone, or going
+	if f.file != nil && f.Trial.Reason != "" && f.Trial.Asked == nil && !f.Trial.Judged { // otherwise the failed version is removed, or being removed
 		f.Output = f.output(reported(f.Key))
 		f.file.Output = f.Output
 	}
 	f.Err = root.SaveUpdate(f.Key, f.file)
 }
 
-// What is kept of the output of a container that made its version give way.
+// Bounds of the output that is kept of a container whose version failed.
 const (
 	outputLines = 20
 	outputBytes = 4 << 10
 )
 
-// output returns what the containers of a version wrote last that made it give way.
+// output returns the last output of the containers that made their version fail.
 func (f *filing) output(p *v1.Pod) string {
 	if p == nil {
 		return ""

@@ -11,9 +11,9 @@ import (
 	"monopod/manifests"
 )
 
-// forget accepts by hand that a pod, or an object such as configmap/app, without a manifest
-// is to go. It returns when the removal is recorded on disk. Errors are *status.Refusal, or
-// those of ctx and of a disk that takes no record.
+// forget handles the owner's request that a pod, or an object such as configmap/app, without a
+// manifest is removed. It returns when the removal is recorded on disk. Errors are *status.Refusal,
+// or those of ctx and of a disk that takes no record.
 func (a *Agent) forget(ctx context.Context, namespace, name string) (*status.Forgotten, error) {
 	kind, key := "pod", manifests.Key{Namespace: namespace, Name: name}
 	done, err := &status.Forgotten{Pod: key.String()}, error(nil)

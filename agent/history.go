@@ -14,36 +14,36 @@ import (
 	"monopod/manifests"
 )
 
-// histories remember on disk which versions of pods were ready, beside the sync loop, to whose
-// goroutine they belong. Nothing waits for that: a version that is not remembered yet when the
-// agent ends is remembered by the next one.
+// histories records on disk, in the background, which versions of pods were ready. It belongs to
+// the sync loop's goroutine. Nothing waits for the disk: a version that is not recorded when the
+// agent ends is recorded by the next agent.
 type histories struct {
 	shared  *worker.Pool
 	store   *status.Store
 	pods    *records
-	limits  func(*manifests.Pod) update.Limits // what is asked of a version
-	late    func() time.Duration               // how late the end of a container may be seen
+	limits  func(*manifests.Pod) update.Limits // what a version on trial must meet
+	late    func() time.Duration               // how late the end of a container may be observed
 	running *sync.WaitGroup
-	off     bool // nothing is remembered
+	off     bool // nothing is recorded
 
-	proving []*podRecord // of which it is to be seen whether what runs stays ready
-	swept   bool         // the versions of unknown pods are forgotten
+	proving []*podRecord // the records where it is being observed whether what runs stays ready
+	swept   bool         // the versions of unknown pods were removed
 	saving  bool
-	saved   chan []*memory // as written
+	saved   chan []*memory // the versions that were written
 }
 
-// memory is a version that is remembered.
+// memory is a version that is recorded.
 type memory struct {
 	checkpoint.Past
 	record   *podRecord
 	digest   string
 	runs     *manifests.Pod // the version as it runs
-	formerly time.Time      // the version before it was ready last
-	unknown  bool           // which images it ran
+	formerly time.Time      // when the version before it was ready last
+	unknown  bool           // it is not known which images it ran
 	err      error
 }
 
-// saw is for a worker that has reported what runs.
+// saw is called when a worker has reported what runs.
 func (h *histories) saw(r *podRecord) {
 	if r.proves || !h.isNews(r) {
 		return
@@ -52,13 +52,13 @@ func (h *histories) saw(r *podRecord) {
 	h.proving = append(h.proving, r)
 }
 
-// isNews reports whether what runs is not remembered.
+// isNews reports whether the running version is not recorded yet.
 func (h *histories) isNews(r *podRecord) bool {
 	p := r.sent.Pod
 	return p != nil && !h.off && r.remembered != r.Trial.Original(p).Digest
 }
 
-// tick remembers the versions that have stayed ready by now, and forgets those of pods that are
+// tick records the versions that have stayed ready long enough, and removes those of pods that are
 // gone. isComplete: all manifests were read.
 func (h *histories) tick(ctx context.Context, isComplete bool) {
 	if h.saving || h.off {
@@ -84,7 +84,7 @@ func (h *histories) tick(ctx context.Context, isComplete bool) {
 	h.save(ctx, all, h.forget(over, sweeps))
 }
 
-// memoryOf returns what is to be remembered of what runs; nil: nothing, or not yet.
+// memoryOf returns what is to be recorded of the running version; nil: nothing, or not yet.
 func (h *histories) memoryOf(r *podRecord) *memory {
 	p := r.sent.Pod
 	if !h.isNews(r) || r.sent.Halted.Reason != "" || r.Trial.IsOn() || !r.Proof.IsStable(p, time.Now(), h.limits(p).Stable+h.late()) {
@@ -98,8 +98,8 @@ func (h *histories) memoryOf(r *podRecord) *memory {
 	return &memory{Past: checkpoint.PastOf(version, nil, since), record: r, digest: version.Digest, runs: p, formerly: former}
 }
 
-// forget returns what forgets the versions of these names, and with all those of all names that
-// are not known.
+// forget returns the func that removes the versions of these names, and if all is set also those of
+// all names that are not known.
 func (h *histories) forget(names []manifests.Key, all bool) func() error {
 	root := h.shared.Disk.Root
 	if all {
@@ -139,7 +139,7 @@ func (h *histories) save(ctx context.Context, all []*memory, forget func() error
 	})
 }
 
-// write remembers the version, if it is known which images it ran. Any goroutine may call it.
+// write records the version, if it is known which images it ran. Any goroutine may call it.
 func (m *memory) write(root *checkpoint.Root, reported *status.Store) {
 	p, known := reported.Last(m.record.Key.String())
 	if !known || p.UID != m.runs.UID {
@@ -154,7 +154,7 @@ func (m *memory) write(root *checkpoint.Root, reported *status.Store) {
 	}
 }
 
-// wereSaved takes the result. What the disk did not take is tried again at the next tick.
+// wereSaved handles the result. Failed writes are retried at the next tick.
 func (h *histories) wereSaved(all []*memory) {
 	h.saving = false
 	for _, m := range all {
@@ -167,14 +167,14 @@ func (h *histories) wereSaved(all []*memory) {
 	}
 }
 
-// versionsRequest asks which versions of a pod there are.
+// versionsRequest requests the versions of a pod.
 type versionsRequest struct {
 	key    manifests.Key
 	past   []checkpoint.Past
 	answer chan []status.PastVersion // one slot; nil: there is no such pod
 }
 
-// history answers it.
+// history answers a versionsRequest.
 func (a *applier) history(q *versionsRequest) []status.PastVersion {
 	r := a.recordOf(q.key)
 	if r.Given == nil && r.Running() == nil && len(q.past) == 0 {
@@ -183,7 +183,7 @@ func (a *applier) history(q *versionsRequest) []status.PastVersion {
 	return slices.Concat([]status.PastVersion{}, r.History(q.past))
 }
 
-// rollbackRequest asks for a former version of a pod.
+// rollbackRequest requests a rollback of a pod to a former version.
 type rollbackRequest struct {
 	key    manifests.Key
 	past   []checkpoint.Past
@@ -191,11 +191,11 @@ type rollbackRequest struct {
 	why    string
 	answer chan error // one slot
 
-	before *rollout.Trial // that counts on if the disk does not take the request
-	former *manifests.Pod // to which it goes back
+	before *rollout.Trial // the trial that stays valid if the disk does not take the request
+	former *manifests.Pod // the version to roll back to
 }
 
-// askedBack returns the trial that is asked for. last is the snapshot; nil: there was none yet.
+// askedBack returns the trial for a rollback request. last is the last snapshot; nil: none yet.
 func (a *applier) askedBack(q *rollbackRequest, last *manifests.Snapshot) (*rollout.Trial, error) {
 	asked := a.pods.see(q.key).asked
 	r := a.recordOf(q.key)
@@ -221,7 +221,8 @@ func (a *applier) askedBack(q *rollbackRequest, last *manifests.Snapshot) (*roll
 	return next, nil
 }
 
-// answer answers the request whose record was saved, or was not: then all is as it was.
+// answer answers the request after its record was saved or the save failed; in the latter case the
+// former trial is restored.
 func (t *trials) answer(f *filing) {
 	r := f.record
 	q := r.asked
@@ -230,7 +231,7 @@ func (t *trials) answer(f *filing) {
 	case r.Trial == nil || r.Trial.Former != q.former:
 		r.asked = nil
 		q.answer <- &status.Refusal{Why: "the manifest of pod " + r.Key.String() + " was changed meanwhile: nothing is rolled back"}
-	case f.Trial == nil || f.Trial.Former != q.former: // it was written before
+	case f.Trial == nil || f.Trial.Former != q.former: // it was written before the request
 	case f.Err != nil:
 		r.asked = nil
 		t.set(r, q.before)

@@ -23,26 +23,26 @@ import (
 )
 
 const (
-	// lookEvery is how long after a look for a lock the next one is at the earliest.
+	// lookEvery is the shortest time between the end of a check for a lock and the next check.
 	lookEvery = 2 * time.Second
-	// lookWithin is how long a look may take until nothing is known of the lock.
+	// lookWithin is how long a check may take before the state of the lock counts as unknown.
 	lookWithin = time.Second
 )
 
-// lockFile is a file with which a workload keeps changes of its pod away.
+// lockFile is the file with which a workload prevents changes of its pod.
 type lockFile struct {
-	dir   string // the volume's
-	below string // where it is in that
+	dir   string // the folder of the volume
+	below string // the path below dir
 }
 
-// lockFileOf returns the lock file of a pod that has one.
+// lockFileOf returns the lock file of a pod, which must have one.
 func lockFileOf(root string, p *v1.Pod) lockFile {
 	name, below, _ := annotations.LockIn(p, p.Annotations[annotations.UpdateLock])
 	return lockFile{dir: volume.EmptyDir(root, string(p.UID), name), below: below}
 }
 
-// look reports whether the file is there, of any kind. What a path leads to by a link that the
-// workload made does not count.
+// look reports whether the file exists, of any kind. A path that a link of the workload leads to
+// does not count.
 func (f lockFile) look() rollout.Locked {
 	dir, name := path.Split(f.below)
 	depth := 0
@@ -63,8 +63,8 @@ func (f lockFile) look() rollout.Locked {
 	return rollout.Unknown
 }
 
-// isNoFile reports whether an error says that there is no such file; other errors are those of
-// the disk.
+// isNoFile reports whether an error means that there is no such file; other errors are those of the
+// disk.
 func isNoFile(err error) bool {
 	for _, none := range []error{fs.ErrNotExist, fs.ErrInvalid, disk.ErrLink, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG} {
 		if errors.Is(err, none) {
@@ -74,16 +74,16 @@ func isNoFile(err error) bool {
 	return false
 }
 
-// looked is what came of a look for the lock of a pod.
+// looked is the result of a check for the lock of a pod.
 type looked struct {
 	key   manifests.Key
-	lock  rollout.Lock // for which it was looked
+	lock  rollout.Lock // the lock that was checked
 	state rollout.Locked
-	ended bool // the look: one without an answer goes on
+	ended bool // the check has ended: one without an answer goes on in the background
 }
 
-// locks looks for the lock files of pods of which a change waits, and saves since when they keep
-// it away: both beside the sync loop, whose goroutine owns it.
+// locks checks the lock files of pods for which a change waits, and saves since when they delay it:
+// both in the background of the sync loop, whose goroutine owns it.
 type locks struct {
 	root    string // the root dir
 	ask     func(lockFile) rollout.Locked
@@ -92,13 +92,13 @@ type locks struct {
 	running *sync.WaitGroup
 	found   chan looked
 	saved   chan error
-	unsaved bool // since when changes are kept away is not as it is on disk
+	unsaved bool // the times since when locks delay changes differ from those on disk
 	saving  bool
-	failed  bool // it was not saved, and is tried again later
+	failed  bool // the last save failed, and is retried
 }
 
-// look starts a look for the lock of the version of a pod that runs, unless one runs, or was
-// made just now.
+// look starts a check for the lock of the running version of a pod, unless a check is running or
+// has just ended.
 func (k *locks) look(ctx context.Context, r *podRecord, runs *v1.Pod) {
 	if r.looking || r.Lock.State != rollout.Unlooked && time.Now().Before(r.looks) {
 		return
@@ -106,7 +106,7 @@ func (k *locks) look(ctx context.Context, r *podRecord, runs *v1.Pod) {
 	r.looking, r.looks = true, time.Now().Add(lookEvery)
 	file, found := lockFileOf(k.root, runs), looked{key: r.Key, lock: r.Lock, ended: true}
 	answer := make(chan rollout.Locked, 1)
-	go func() { answer <- k.ask(file) }() // which the kernel may never let end
+	go func() { answer <- k.ask(file) }() // the kernel may block this forever
 	k.running.Go(func() {
 		timer := time.NewTimer(lookWithin)
 		defer timer.Stop()
@@ -134,14 +134,14 @@ func (k *locks) tell(ctx context.Context, found looked) {
 	}
 }
 
-// take takes over what came of a look, and marks the name.
+// take records the result of a check, and marks the name.
 func (k *locks) take(found looked, now checkpoint.Moment) {
 	r := k.pods.see(found.key)
 	if found.ended {
 		r.looking = false
 	}
 	if r.Lock.File != found.lock.File || r.Lock.UID != found.lock.UID {
-		return // another version runs, or nothing waits any more
+		return // another version runs, or no change waits any more
 	}
 	was := r.Lock.Since
 	r.Lock = r.Lock.Seen(found.state, now)
@@ -149,22 +149,21 @@ func (k *locks) take(found looked, now checkpoint.Moment) {
 	k.pods.mark(found.key)
 }
 
-// wereSaved takes the result of saving. What the disk did not take is tried again at the next
-// tick.
+// wereSaved handles the result of a save. A failed one is retried at the next tick.
 func (k *locks) wereSaved(err error) { k.saving, k.failed = false, err != nil }
 
-// tick tries again what the disk did not take.
+// tick retries a failed save.
 func (k *locks) tick() { k.unsaved = k.unsaved || k.failed }
 
-// restore takes over what a previous agent saved.
+// restore loads what a previous agent saved.
 func (k *locks) restore(all map[string]hold.Lock) {
 	for name, l := range all {
 		k.pods.of(hold.KeyOf(name)).Lock = rollout.Lock{File: l.File, UID: l.UID, Since: l.Since}
 	}
 }
 
-// save saves since when locks keep changes away, if that is not saved: one write at a time, of
-// which saved tells the end.
+// save saves since when locks delay changes, if that has changed: one write at a time. The result
+// is sent to saved.
 func (k *locks) save(ctx context.Context, to *hold.Store) {
 	if !k.unsaved || k.saving {
 		return

@@ -7,7 +7,7 @@ import (
 	"monopod/agent/message"
 )
 
-// noTCP tells why the TCP address is not served; nil: it is after all.
+// noTCP reports why the TCP address is not served; nil: it is served again.
 func (a *Agent) noTCP(err error) {
 	if err == nil {
 		a.store.SetProblem("tcp", "")

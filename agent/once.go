@@ -17,20 +17,19 @@ import (
 	"monopod/manifests"
 )
 
-// Once makes an agent for a single run of a few pods. It disturbs no other agent on
-// the machine: it reads no folder, has no endpoint, removes no images, has its own
-// cgroups (or none where they cannot be made), keeps the logs of removed pods, names its
-// pods to each other, and removes its root dir when it ends and nothing of any pod is
-// left.
+// Once configures an agent for a single run of a few pods. It does not affect other agents on the
+// machine: it reads no folder, has no endpoint, removes no images, has its own cgroups (or none
+// where they cannot be made), keeps the logs of removed pods, lists its pods in the hosts files of
+// each other, and removes its root dir when it ends and nothing of any pod is left.
 type Once struct {
 	Pods    []*manifests.Pod // to run from the start, each with a unique uid
 	Objects []*manifests.Object
-	// Failed is told of each start of a container, or of a pod if container is "", that
-	// failed for the nth time in a row; nil: nothing is.
+	// Failed is called for each start of a container, or of a pod if container is "", that failed
+	// for the nth time in a row; nil: it is not called.
 	Failed func(pod manifests.Key, container string, nth int, reason, message string)
 }
 
-// failed is Failed; nothing is told where there is no run, or it does not want to know.
+// failed returns Failed, or a no-op where there is no run or no Failed.
 func (o *Once) failed() func(manifests.Key, string, int, string, string) {
 	if o == nil || o.Failed == nil {
 		return func(manifests.Key, string, int, string, string) {}
@@ -68,7 +67,7 @@ func (o *once) setDesired(pods []*manifests.Pod) {
 	o.desired <- manifests.Snapshot{Pods: pods, Objects: o.objects, Read: true, Complete: true}
 }
 
-// snapshots returns where the desired pods come from.
+// snapshots returns the channel of the desired pods.
 func (a *Agent) snapshots() <-chan manifests.Snapshot {
 	if a.once != nil {
 		return a.once.desired
@@ -76,9 +75,9 @@ func (a *Agent) snapshots() <-chan manifests.Snapshot {
 	return a.source.Snapshots()
 }
 
-// settingsOfNode returns the settings for an agent of one run: its pods' cgroups are
-// below a cgroup of its own. Unless a driver was chosen, pods run without cgroups
-// where these cannot be made, as in a container of a CI system.
+// settingsOfNode returns the settings for an agent of one run: the cgroups of its pods are below a
+// cgroup of its own. Unless a driver was chosen, pods run without cgroups where these cannot be
+// made, as in a container of a CI system.
 func (o *Once) settingsOfNode(s node.NodeSettings, instance string) node.NodeSettings {
 	if o != nil {
 		s.OwnCgroup, s.MayLackCgroups = "monopod-once-"+instance, s.CgroupDriver == node.DriverAuto
@@ -92,12 +91,11 @@ func (a *Agent) Endpoint() string { return a.cri.Endpoint() }
 // Store returns the status store of the agent.
 func (a *Agent) Store() *status.Store { return a.store }
 
-// Retire stops and removes all pods, each with its grace period. It is only for an
-// agent of one run.
+// Retire stops and removes all pods, each with its grace period. Only an agent of one run has it.
 func (a *Agent) Retire() { a.once.setDesired(nil) }
 
-// Gone is closed when no pod is desired and nothing of any pod is left, as seen in a
-// relist of the runtime.
+// Gone returns a channel that is closed when no pod is desired and nothing of any pod is left, as
+// observed in a relist of the runtime.
 func (a *Agent) Gone() <-chan struct{} { return a.sync.empty }
 
 // Kill kills the containers that run now, without grace. Retire removes the rest of
@@ -130,9 +128,9 @@ func (a *Agent) Kill(ctx context.Context) error {
 // dismantleWithin bounds the removal of cgroups and root dir.
 const dismantleWithin = 10 * time.Second
 
-// leave removes what an agent of one run made for itself. The error names the pods
-// of which something is left; that stays. asked: the agent ended as it was told to;
-// if its pods are still desired, everything stays.
+// leave removes what an agent of one run made for itself. The error names the pods of which
+// something is left; then everything stays. asked: the agent ended as requested; if its pods are
+// still desired, everything stays.
 func (a *Agent) leave(ctx context.Context, asked bool) error {
 	a.once.mu.Lock()
 	stays := asked && !a.once.retired
@@ -154,7 +152,7 @@ func (a *Agent) leave(ctx context.Context, asked bool) error {
 	return volume.RemoveRoot(ctx, a.cfg.Root)
 }
 
-// abandon releases what New took before it failed.
+// abandon releases what New acquired before it failed.
 func (a *Agent) abandon() {
 	if a.once != nil && !a.cgroups.None() {
 		ctx, cancel := context.WithTimeout(context.Background(), dismantleWithin)

@@ -25,7 +25,7 @@ type outlookAnswer struct {
 	err    error // a panic
 }
 
-// outlook says what manifests would change of what there is. It changes nothing.
+// outlook returns what manifests would change. It changes nothing.
 func (a *applier) outlook(asked *outlook.Asked) (out outlookAnswer) {
 	err := panics.Contain(func() {
 		n := a.outlookNode()
@@ -40,7 +40,7 @@ func (a *applier) outlook(asked *outlook.Asked) (out outlookAnswer) {
 	return out
 }
 
-// outlookNode is what there is, for questions what would become of it.
+// outlookNode returns the present state of the node as the input of outlook.
 func (a *applier) outlookNode() *outlook.Node {
 	w := a.world()
 	w.Room = a.table.Fits
@@ -52,14 +52,15 @@ func (a *applier) outlookNode() *outlook.Node {
 	return n
 }
 
-// recordOf returns a copy of the record of a pod name as it is now.
+// recordOf returns an up-to-date copy of the record of a pod name.
 func (a *applier) recordOf(key manifests.Key) rollout.Record {
 	r := a.pods.see(key).Record
 	a.observe(&r)
 	return r
 }
 
-// outlook answers a request what manifests would change, which has an outlook.Asked.
+// outlook handles a request of the endpoint for what manifests would change; it has an
+// outlook.Asked.
 func (a *Agent) outlook(ctx context.Context, request io.Reader) (any, error) {
 	var asked outlook.Asked
 	err := json.NewDecoder(request).Decode(&asked)

@@ -18,50 +18,50 @@ import (
 	"monopod/manifests"
 )
 
-// podRecord is all that the loop has of one pod name: the record of which decisions are made,
-// and the worker that has them.
+// podRecord is all that the loop has of one pod name: the record that decisions are made of, and
+// the worker that carries them out.
 type podRecord struct {
 	rollout.Record
 	worker *worker.Worker // nil: there is none
-	sent   worker.Update  // what it was given last
-	task   *prepare.Task  // makes its next version ready; nil: there is none
-	told   bool           // that the next version waits
-	file   string         // the manifest that gave its last pod; "": it never had one here
+	sent   worker.Update  // what the worker was sent last
+	task   *prepare.Task  // prepares its next version; nil: none
+	told   bool           // it was reported that the next version waits
+	file   string         // the manifest that gave its last pod; "": this agent had none
 	stop   context.CancelFunc
-	tells  bool   // the loop reports the pod itself, and that is to be looked at again
-	dirty  bool   // it is to be decided on
-	timed  bool   // its decision names a time for the next look
-	round  uint64 // the last offer that had it
-	past   *past  // while it waits for its turn: what is asked for of previous agents; nil: nothing
+	tells  bool   // the loop reports the pod itself, and must check that report
+	dirty  bool   // the name is marked for a decision
+	timed  bool   // its decision has a time for the next one
+	round  uint64 // the last offer that contained it
+	past   *past  // while it waits for its turn: what previous agents reported; nil: not requested
 
-	looking bool      // a look for its lock runs
-	looks   time.Time // when the next one may be
+	looking bool      // a check of its lock is running
+	looks   time.Time // when the next one may start
 
-	needs   objects.Needs // of its versions, as counted last
-	touched bool          // they are to be counted again
+	needs   objects.Needs // the needs of its versions, as last counted
+	touched bool          // the needs must be counted again
 
-	unsaved bool // its trial is not as it is on disk
+	unsaved bool // its trial differs from the one on disk
 	saving  bool // its record is being written
 
 	remembered string           // the digest of the version that was ready last, as it is on disk; "": not known
-	proves     bool             // it is to be seen whether what runs stays ready
-	asked      *rollbackRequest // is answered once its trial is saved; nil: there is none
+	proves     bool             // whether what runs stays ready is being observed
+	asked      *rollbackRequest // a rollback request, answered once its trial is saved; nil: none
 }
 
 // records are the records of all pod names. The sync loop's goroutine owns them.
 type records struct {
 	all     map[manifests.Key]*podRecord
-	offered int             // how many have an offered version
+	offered int             // the number of records with an offered version
 	round   uint64          // counts the offers
-	unsure  []manifests.Key // names whose records may have nothing any more
-	told    []*podRecord    // those whose reports are to be looked at again
-	agenda  agenda          // those that are to be decided on
-	touched []*podRecord    // those whose versions may be others
-	over    []manifests.Key // names of pods that are gone, as is proven
-	order   startOrder      // who starts after whom
+	unsure  []manifests.Key // names whose records may be empty
+	told    []*podRecord    // the records whose reports must be checked
+	agenda  agenda          // the records marked for a decision
+	touched []*podRecord    // the records whose versions may have changed
+	over    []manifests.Key // names of pods that are certainly gone
+	order   startOrder      // which pods start after which
 }
 
-// of returns the record of a name, a new one if there is none.
+// of returns the record of a name, and creates it if there is none.
 func (s *records) of(key manifests.Key) *podRecord {
 	if s.all == nil {
 		s.all = map[manifests.Key]*podRecord{}
@@ -75,8 +75,7 @@ func (s *records) of(key manifests.Key) *podRecord {
 	return r
 }
 
-// see returns what is known of a name; of one that is not known, an empty record that is
-// nobody's.
+// see returns the record of a name, or an empty one that is not kept.
 func (s *records) see(key manifests.Key) *podRecord {
 	if r := s.all[key]; r != nil {
 		return r
@@ -84,7 +83,7 @@ func (s *records) see(key manifests.Key) *podRecord {
 	return &podRecord{Record: rollout.Record{Key: key}}
 }
 
-// tidy drops the records of which nothing is left.
+// tidy drops the empty records.
 func (s *records) tidy() {
 	for _, key := range s.unsure {
 		if r := s.all[key]; r != nil && !r.HasAnything() && r.Now.Again.IsZero() && r.needs.IsEmpty() && !r.unsaved && !r.saving {
@@ -98,7 +97,7 @@ func (s *records) tidy() {
 	s.unsure = s.unsure[:0]
 }
 
-// touch makes the loop count again which objects the versions of a name need.
+// touch marks a name so that the objects that its versions need are counted again.
 func (s *records) touch(key manifests.Key) {
 	if r := s.all[key]; r != nil && !r.touched {
 		r.touched = true
@@ -106,7 +105,7 @@ func (s *records) touch(key manifests.Key) {
 	}
 }
 
-// takeTouched returns the records whose versions are to be counted again.
+// takeTouched returns the records whose needs must be counted again.
 func (s *records) takeTouched() []*podRecord {
 	all := s.touched
 	s.touched = nil
@@ -116,7 +115,7 @@ func (s *records) takeTouched() []*podRecord {
 	return all
 }
 
-// tell makes the loop look again at what it reports of a name.
+// tell marks a name so that the loop checks its report of it.
 func (s *records) tell(r *podRecord) {
 	if !r.tells {
 		r.tells = true
@@ -124,7 +123,7 @@ func (s *records) tell(r *podRecord) {
 	}
 }
 
-// takeTold returns the records of which the loop is to look at what it reports.
+// takeTold returns the records whose reports must be checked.
 func (s *records) takeTold() []*podRecord {
 	all := s.told
 	s.told = nil
@@ -134,7 +133,7 @@ func (s *records) takeTold() []*podRecord {
 	return all
 }
 
-// drop makes tidy look at a record, of which something is gone.
+// drop makes tidy check a record that may be empty now.
 func (s *records) drop(key manifests.Key) { s.unsure = append(s.unsure, key) }
 
 // working returns the records of all names with a worker.
@@ -159,7 +158,7 @@ func (s *records) onTrial() func(func(*podRecord) bool) {
 	}
 }
 
-// sorted returns some of the records in the order of their names.
+// sorted returns the wanted records in the order of their names.
 func (s *records) sorted(isWanted func(*podRecord) bool) (some []*podRecord) {
 	for _, r := range s.all {
 		if isWanted(r) {
@@ -172,22 +171,22 @@ func (s *records) sorted(isWanted func(*podRecord) bool) (some []*podRecord) {
 	return some
 }
 
-// inherit takes over what previous agents left.
+// inherit records the checkpoints of previous agents.
 func (s *records) inherit(checkpoints []*checkpoint.Checkpoint) {
 	for _, c := range checkpoints {
 		r := s.of(c.Key())
 		if r.Left == nil {
 			r.Left = map[string]*checkpoint.Checkpoint{}
 		}
-		if was := r.Left[c.Uid()]; was == nil || was.Next { // else the instance before it has the uid, and is to go
+		if was := r.Left[c.Uid()]; was == nil || was.Next { // else the previous instance has the uid, and is removed
 			r.Left[c.Uid()] = c
 		}
 		s.touch(r.Key)
 	}
 }
 
-// offer records the pods of a snapshot. It returns those that are new or not the same objects
-// as in the snapshot before, those names that no pod had, and those that have none any more.
+// offer records the pods of a snapshot. It returns the pods that are new or not the same objects as
+// in the previous snapshot, the names that had no pod, and the names that have none any more.
 func (s *records) offer(pods []*manifests.Pod) (changed []*manifests.Pod, arrived, gone []manifests.Key) {
 	s.round++
 	now := 0
@@ -212,8 +211,8 @@ func (s *records) offer(pods []*manifests.Pod) (changed []*manifests.Pod, arrive
 	return changed, arrived, gone
 }
 
-// offerOne records the version that is offered of a pod. It reports whether that is another object
-// than before.
+// offerOne records the offered version of a pod. It reports whether that is another object than
+// before.
 func (s *records) offerOne(r *podRecord, p *manifests.Pod) (isAnother bool) {
 	if r.Offered == p {
 		return false
@@ -226,7 +225,8 @@ func (s *records) offerOne(r *podRecord, p *manifests.Pod) (isAnother bool) {
 	return true
 }
 
-// withdraw takes the offered versions of the names that the present offer lacks, which it returns.
+// withdraw removes the offered versions of the names that the present offer lacks, and returns
+// these names.
 func (s *records) withdraw() (gone []manifests.Key) {
 	for key, r := range s.all {
 		if r.Offered != nil && r.round != s.round {
@@ -239,7 +239,7 @@ func (s *records) withdraw() (gone []manifests.Key) {
 	return gone
 }
 
-// about is the pod for whose sake something is told of a name.
+// about returns the pod that an event or log line about the name refers to.
 func (r *podRecord) about() *v1.Pod {
 	p := cmp.Or(r.Offered, r.sent.Pod, r.Accepted)
 	if p != nil {
@@ -254,8 +254,8 @@ func (s *records) running(key manifests.Key) *manifests.Pod { return s.see(key).
 // offers reports whether a manifest gives the pod.
 func (s *records) offers(key manifests.Key) bool { return s.see(key).Offered != nil }
 
-// forsaken returns the names of which something is left and that no manifest gives, which is
-// proven from now on.
+// forsaken marks and returns the names of which something is left and that no manifest gives: from
+// now on this is certain.
 func (s *records) forsaken() (all []manifests.Key) {
 	for key, r := range s.all {
 		if r.Offered == nil && (r.Left != nil || r.worker != nil) {
@@ -266,8 +266,7 @@ func (s *records) forsaken() (all []manifests.Key) {
 	return all
 }
 
-// isEmpty reports whether nothing is left of any pod, as far as workers and previous agents
-// say.
+// isEmpty reports whether workers and previous agents have nothing left of any pod.
 func (s *records) isEmpty() bool {
 	for _, r := range s.all {
 		if r.worker != nil || r.Left != nil {

@@ -21,9 +21,9 @@ import (
 	"monopod/manifests/decode"
 )
 
-// reporter tells others what the sync loop knows: the state of the manifests, and the pods that
-// have no worker, which reports them otherwise. It belongs to the loop's goroutine, and changes
-// nothing of what it tells.
+// reporter reports what the sync loop knows: the state of the manifests, and the pods without a
+// worker (a worker reports its own pod). It belongs to the loop's goroutine, and changes nothing of
+// what it reports.
 type reporter struct {
 	dir    string // the manifest folder
 	store  *status.Store
@@ -31,14 +31,13 @@ type reporter struct {
 	log    *slog.Logger
 	faults faults
 	pods   *records
-	limits func(*manifests.Pod) update.Limits // what is asked of a version
+	limits func(*manifests.Pod) update.Limits // what a version on trial must meet
 	wrong  map[string]bool                    // problems of manifests that have an event
-	stale  bool                               // the state of the manifests is to be told again
+	stale  bool                               // the state of the manifests is to be reported again
 }
 
-// manifests gives the store the state of the manifests: the problems that the Source
-// found, those of the start order itself, and the versions that do not run while those before
-// them do.
+// manifests reports the state of the manifests to the store: the problems that the Source found,
+// those of the start order, and the versions that do not run while former ones do.
 func (p *reporter) manifests(s manifests.Snapshot) {
 	all := p.pending()
 	files := fileReports{all: s.Files, found: p.found(all)}
@@ -52,14 +51,14 @@ func (p *reporter) manifests(s manifests.Snapshot) {
 	p.recordProblems(&m, &files)
 }
 
-// fileReports are the files of a snapshot, with what the loop knows beside it. Once they are placed, nothing of
-// them changes any more.
+// fileReports are the files of a snapshot, with what the loop knows of them besides. After place,
+// nothing of them changes.
 type fileReports struct {
 	all   []*manifests.File
 	found map[string]*fileFound // by path
 }
 
-// place gives the problems of the start order their places.
+// place sets the line and column of the problems of the start order.
 func (s *fileReports) place() {
 	if len(s.found) == 0 {
 		return
@@ -71,7 +70,7 @@ func (s *fileReports) place() {
 	}
 }
 
-// list returns them as they are reported. Any goroutine may call it.
+// list returns the files as they are reported. Any goroutine may call it.
 func (s *fileReports) list() []status.File {
 	all := make([]status.File, 0, len(s.all))
 	for _, f := range s.all {
@@ -83,7 +82,7 @@ func (s *fileReports) list() []status.File {
 	return all
 }
 
-// problems returns what is wrong with a file.
+// problems returns the problems of a file.
 func (s *fileReports) problems(f *manifests.File) []status.Problem {
 	own := s.found[f.Path]
 	if own == nil || len(own.problems) == 0 {
@@ -97,7 +96,7 @@ type pending struct {
 	rollout.Pending
 	of     *podRecord
 	beside bool // another version runs
-	said   bool // and its status says what this one waits for
+	said   bool // the pod's status already has what this one waits for
 }
 
 // pending returns the versions that do not run, in the order of their names.
@@ -113,7 +112,7 @@ func (p *reporter) pending() (all []pending) {
 	return all
 }
 
-// outcomes is what is known of the pods that the manifests give, whichever versions of them
+// outcomes returns what is known of the pods that the manifests give, whichever versions of them
 // run.
 func (p *reporter) outcomes(s *manifests.Snapshot, all []pending) *outcome.Versions {
 	v := &outcome.Versions{Snapshot: s, Refused: make([]outcome.Refusal, 0, len(all)), Trials: p.judged()}
@@ -123,7 +122,7 @@ func (p *reporter) outcomes(s *manifests.Snapshot, all []pending) *outcome.Versi
 	return v
 }
 
-// judged returns what became of the versions that give way if they do not work.
+// judged returns the results of the trials.
 func (p *reporter) judged() (all []outcome.Trial) {
 	now := time.Now()
 	for _, r := range p.pods.all {
@@ -138,7 +137,7 @@ func (p *reporter) judged() (all []outcome.Trial) {
 	return all
 }
 
-// undesired returns the pods by file that run though no manifest gives them.
+// undesired returns, by file, the pods that run though no manifest gives them.
 func (p *reporter) undesired() map[string][]string {
 	pods := map[string][]string{}
 	for key, r := range p.pods.working() {
@@ -149,13 +148,13 @@ func (p *reporter) undesired() map[string][]string {
 	return pods
 }
 
-// fileFound is what the loop knows of a file beside what the Source found.
+// fileFound is what the loop knows of a file besides what the Source found.
 type fileFound struct {
 	problems []status.Problem
-	held     bool // an earlier version of a pod of it runs on
+	held     bool // an earlier version of one of its pods runs on
 }
 
-// at gives those problems their places that are of the start order.
+// at sets the line and column of the problems of the start order.
 func (f *fileFound) at(orders map[string]decode.Position) {
 	for k := range f.problems {
 		one := &f.problems[k]
@@ -166,8 +165,8 @@ func (f *fileFound) at(orders map[string]decode.Position) {
 	}
 }
 
-// found returns what the versions that do not run mean to their files, and the problems of the
-// start order itself.
+// found returns, by file, the reports of the versions that do not run, and the problems of the
+// start order.
 func (p *reporter) found(all []pending) map[string]*fileFound {
 	found := map[string]*fileFound{}
 	of := func(file string) *fileFound {
@@ -180,7 +179,7 @@ func (p *reporter) found(all []pending) map[string]*fileFound {
 		one.File = file
 		of(file).problems = append(of(file).problems, one)
 	}
-	waiting := map[*podRecord]bool{} // whose wait in the start order is said
+	waiting := map[*podRecord]bool{} // whose wait in the start order is already reported
 	for _, one := range all {
 		file := one.Pod.File
 		if !one.beside || one.Quiet {
@@ -224,8 +223,7 @@ func (p *reporter) recordProblems(m *status.Manifests, files *fileReports) {
 	p.wrong = now
 }
 
-// turn tells for what a pod waits in its start order, if that is another than in its decision
-// before.
+// turn reports what a pod waits for in its start order, if that differs from the decision before.
 func (p *reporter) turn(r *podRecord, before *rollout.Decision) {
 	was, waited := before.Wait(rollout.ByStartOrder)
 	text, waits := r.Now.Wait(rollout.ByStartOrder)
@@ -248,7 +246,7 @@ func (p *reporter) turn(r *podRecord, before *rollout.Decision) {
 	p.events.Record(events.About(r.Offered.Pod), v1.EventTypeNormal, podstatus.ReasonWaitingForPods, text)
 }
 
-// turnHasCome tells that a pod waits for its turn no longer.
+// turnHasCome logs that a pod no longer waits for its turn.
 func (p *reporter) turnHasCome(r *podRecord) {
 	waited, until := time.Since(r.Order.Since), r.Order.Until()
 	text, wasTold := r.Now.Wait(rollout.ByStartOrder)
@@ -260,7 +258,7 @@ func (p *reporter) turnHasCome(r *podRecord) {
 	}
 }
 
-// waiting reports a pod that has no worker, by what its version waits for first.
+// waiting reports a pod that has no worker, by the first wait of its version.
 func (p *reporter) waiting(r *podRecord) {
 	if r.worker != nil || r.Offered == nil || len(r.Now.Waits) == 0 {
 		return
@@ -272,8 +270,8 @@ func (p *reporter) waiting(r *podRecord) {
 	}
 }
 
-// nothingRuns reports a pod of which nothing runs. One that waits for its turn is reported once it
-// is known what a previous agent reported.
+// nothingRuns reports a pod that does not run. A pod that waits for its turn is reported only after
+// the report of the previous agent was read.
 func (p *reporter) nothingRuns(r *podRecord, why *rollout.Pending) {
 	out := *why.Pod.Pod
 	var public message.Book
@@ -298,8 +296,8 @@ func (p *reporter) nothingRuns(r *podRecord, why *rollout.Pending) {
 	p.store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
 }
 
-// waits tells, once, that the next version of a pod, or its removal, waits for more than the
-// end of pulls. was: what it waited for before. A refusal has an event of its own.
+// waits reports, once, that the next version of a pod, or its removal, waits for more than its
+// pulls. was: the former line. A refusal has an event of its own.
 func (p *reporter) waits(r *podRecord, d *rollout.Decision, was string) {
 	line := d.Line()
 	lasts := d.Gated() != "" || d.Prepare != nil && r.Prepared.Is(d.Prepare) && r.Prepared.Lasting
@@ -323,7 +321,7 @@ func (p *reporter) waits(r *podRecord, d *rollout.Decision, was string) {
 		message.Instead(line, message.Fixed("the version before runs on")), next)
 }
 
-// restartWaits tells, once, that a restart for changed config waits. was: what it waited for before.
+// restartWaits reports, once, that a restart for changed config waits. was: the former line.
 func (p *reporter) restartWaits(d *rollout.Decision, was string) {
 	line := d.RestartLine()
 	if line == "" || was != "" {
@@ -334,7 +332,7 @@ func (p *reporter) restartWaits(d *rollout.Decision, was string) {
 		message.Instead(line, message.Fixed("containers run on with their former config")))
 }
 
-// continues tells that a version takes the place of the one before, if it was told that it waits.
+// continues reports that a version replaces the former one, if its wait was reported.
 func (p *reporter) continues(r *podRecord) {
 	if !r.told {
 		return

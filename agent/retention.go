@@ -13,25 +13,25 @@ import (
 )
 
 // retention keeps the ConfigMaps and Secrets that versions of pods need though no manifest gives
-// them any more: the version that runs while its successor waits, the one that is prepared, the
-// one that was stopped, and the one that comes back. It belongs to the sync loop's goroutine.
+// them any more: the running version while its successor waits, the prepared one, the stopped one,
+// and the restored one. It belongs to the sync loop's goroutine.
 type retention struct {
 	shared  *worker.Pool
 	pods    *records
 	table   *admission.Table
 	running *sync.WaitGroup
-	write   func() error // to disk
+	write   func() error // writes the objects to disk
 
 	users   objects.Users
-	given   []*manifests.Object // by the last snapshot
-	freed   bool                // an object has no user any more, since release
-	unsaved bool                // what there is has changed since it was written
-	failed  bool                // the disk did not take it
+	given   []*manifests.Object // the objects of the last snapshot
+	freed   bool                // an object has lost its last user since release
+	unsaved bool                // the objects have changed since they were written
+	failed  bool                // the last write failed
 	saving  bool
 	saved   chan error
 }
 
-// count counts the versions of the names of which anything has changed.
+// count counts the needs of the names whose versions have changed.
 func (k *retention) count() {
 	for _, r := range k.pods.takeTouched() {
 		hadNeeds := !r.needs.IsEmpty()
@@ -43,7 +43,7 @@ func (k *retention) count() {
 	}
 }
 
-// versions are those of a pod name that may need objects.
+// versions returns the versions of a pod name that may need objects.
 func (k *retention) versions(r *podRecord) objects.Versions {
 	v := objects.Versions{Accepted: k.table.Admitted(r.Key), Offered: r.Offered, Prepared: r.Now.Prepare}
 	if r.Trial != nil {
@@ -55,8 +55,8 @@ func (k *retention) versions(r *podRecord) objects.Versions {
 	return v
 }
 
-// replace makes these the objects that manifests give. It returns those that came, changed or
-// went.
+// replace replaces the objects that manifests give. It returns those that were added, changed or
+// removed.
 func (k *retention) replace(given []*manifests.Object) []manifests.ObjectKey {
 	k.count()
 	k.unsaved = k.unsaved || !slices.Equal(given, k.given)
@@ -64,7 +64,7 @@ func (k *retention) replace(given []*manifests.Object) []manifests.ObjectKey {
 	return k.shared.Disk.Objects.Replace(given, &k.users)
 }
 
-// release lets go of what no version needs any more, and writes what is left.
+// release drops the objects that no version needs any more, and writes the rest.
 func (k *retention) release(ctx context.Context) {
 	k.count()
 	if k.freed {
@@ -84,8 +84,7 @@ func (k *retention) release(ctx context.Context) {
 	})
 }
 
-// wereSaved takes the result of writing them. What the disk did not take is tried again at the
-// next tick.
+// wereSaved handles the result of the write. A failed one is retried at the next tick.
 func (k *retention) wereSaved(err error) {
 	k.saving, k.failed = false, err != nil
 	if k.shared.Faults.IsNew("objects that pods need", err) {
@@ -93,5 +92,5 @@ func (k *retention) wereSaved(err error) {
 	}
 }
 
-// tick tries again what the disk did not take.
+// tick retries a failed write.
 func (k *retention) tick() { k.unsaved = k.unsaved || k.failed }

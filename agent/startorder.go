@@ -14,24 +14,24 @@ import (
 	"monopod/manifests/annotations"
 )
 
-// startOrder is an index of the records by the pods that they start after. It is derived from
-// their Orders, and a part of the records: what happens to one pod costs as much as there are
-// pods that start after it.
+// startOrder is an index of the records by the pods that they start after. It is derived from their
+// Orders, and a part of the records: with it, the cost of a change of one pod depends only on the
+// number of pods that start after it.
 type startOrder struct {
 	names   rollout.Names
-	after   map[manifests.Key]map[*podRecord]bool // who names a pod, under each name that may be meant
-	rewired bool                                  // who starts after whom is another since the last look for circles
+	after   map[manifests.Key]map[*podRecord]bool // the records that name a pod, under each name that may be meant
+	rewired bool                                  // the order has changed since the last search for circles
 }
 
 // past is what a previous agent reported of a pod that waits for others to start. The identity of
-// the pointer marks one wait: what is read for an earlier wait is not taken.
+// the pointer marks one wait: what was read for an earlier wait is dropped.
 type past struct {
 	known bool
-	last  *v1.PodStatus // as reported last, by that agent or by this one; nil: never
+	last  *v1.PodStatus // the last report, by that agent or by this one; nil: none
 }
 
-// inheritStarts takes over which pods previous agents let start in this boot. admitted gives
-// their accepted versions.
+// inheritStarts records which pods previous agents started in this boot. admitted returns the
+// accepted version of a name.
 func (s *records) inheritStarts(b checkpoint.Boot, admitted func(manifests.Key) *manifests.Pod, checkpoints []*checkpoint.Checkpoint) {
 	for _, c := range checkpoint.Accepted(checkpoints) {
 		if admitted(c.Key()) != nil && (c.Boot == "" || c.Boot == b.ID || c.Ended() != "") {
@@ -40,8 +40,8 @@ func (s *records) inheritStarts(b checkpoint.Boot, admitted func(manifests.Key) 
 	}
 }
 
-// enter takes over the place of the offered version in the start order. One that is new waits
-// from now on if it must. All offered names must be known.
+// enter records the place of the offered version in the start order. A new version waits from now
+// on if it must. All offered names must be known.
 func (s *records) enter(r *podRecord, policy string, now time.Time) {
 	if r.Order.Of != nil && manifests.Same(r.Order.Of, r.Offered) {
 		r.Order.Of = r.Offered
@@ -61,7 +61,7 @@ func (s *records) enter(r *podRecord, policy string, now time.Time) {
 	}
 }
 
-// leave forgets the place of a name in the start order.
+// leave removes a name from the start order.
 func (s *records) leave(r *podRecord) {
 	if r.Order.Of != nil {
 		s.link(r, annotations.OrderOf(r.Order.Of.Pod).After, false)
@@ -69,7 +69,7 @@ func (s *records) leave(r *podRecord) {
 	r.Order, r.past = rollout.Order{}, nil
 }
 
-// forget forgets that a pod was let start, too: if it starts again, it waits for its turn.
+// forget also forgets that a pod was started: if it starts again, it waits for its turn.
 func (s *records) forget(r *podRecord) {
 	s.leave(r)
 	r.Started = rollout.Version{}
@@ -97,8 +97,8 @@ func (s *records) link(r *podRecord, names []manifests.Key, is bool) {
 	}
 }
 
-// markWaiting marks the pods that wait for another, of which something is different: whether it is
-// ready, or waits for its own turn.
+// markWaiting marks the pods that wait for another one, after a change of whether that one is ready
+// or waits for its own turn.
 func (s *records) markWaiting(key manifests.Key) {
 	for r := range s.order.after[key] {
 		if r.AwaitsTurn() {
@@ -107,8 +107,7 @@ func (s *records) markWaiting(key manifests.Key) {
 	}
 }
 
-// renamed takes over that there is a pod of this name now, or none any more: it may be the one
-// that others mean.
+// renamed handles that a pod of this name exists now, or no longer does: other pods may mean it.
 func (s *records) renamed(key manifests.Key) {
 	for r := range s.order.after[key] {
 		after := s.order.names.OrderOf(r.Order.Of).After
@@ -119,8 +118,8 @@ func (s *records) renamed(key manifests.Key) {
 	s.markWaiting(key)
 }
 
-// findCircles looks for pods that start after themselves, if who starts after whom is another,
-// and marks those that wait and of which that is new.
+// findCircles searches for pods that start after themselves, if the order has changed, and marks
+// the waiting pods for which the result is new.
 func (s *records) findCircles() {
 	if !s.order.rewired {
 		return

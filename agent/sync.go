@@ -42,47 +42,47 @@ const (
 	syncOverdue = time.Minute
 )
 
-// syncLoop owns the workers: it starts, wakes and retires them. Its goroutine
-// owns all fields but again, known and turned, and does no I/O.
+// syncLoop owns the workers: it starts, wakes and ends them. Its goroutine owns all fields but
+// given, known and turned, and does no I/O.
 type syncLoop struct {
 	shared *worker.Pool
 	store  *status.Store
-	needs  *gc.ImageNeeds // told of all accepted pods; nil: none
-	faults faults         // contain panics
-	tells  reporter       // what is known, to others
-	apply  applier        // decides, and carries out
-	keeps  retention      // of the objects that versions need
+	needs  *gc.ImageNeeds // gets all accepted pods; nil: none
+	faults faults         // contains panics
+	tells  reporter       // reports what is known
+	apply  applier        // decides and carries out
+	keeps  retention      // keeps the objects that versions need
 
 	pods     records                         // all that is known, by pod name
 	given    atomic.Pointer[map[string]bool] // the names of all desired pods
 	table    *admission.Table
-	facts    chan factsRead                   // the machine, read again
+	facts    chan factsRead                   // facts of the machine that were read again
 	reading  bool                             // a read of the machine is running
-	pasts    chan []pastRead                  // what previous agents reported of held pods
+	pasts    chan []pastRead                  // what previous agents reported of waiting pods
 	previous func(key string) (*v1.Pod, bool) // store.Previous, which reads the disk
-	trials   trials                           // of new versions, and which former ones come back
-	filings  filings                          // saves these
-	history  histories                        // of the versions that were ready
+	trials   trials                           // the trials of new versions
+	filings  filings                          // saves the trials
+	history  histories                        // the versions that were ready
 	seen     pleg.Relist
-	relisted bool                        // there was a relist
+	relisted bool                        // a relist was received
 	last     *manifests.Snapshot         // nil before the first
 	restarts chan *worker.RestartRequest // restart requests
-	outlooks chan *outlookRequest        // questions what manifests would change
-	versions chan *versionsRequest       // questions which versions of a pod there are
-	rollback chan *rollbackRequest       // requests for a former version
-	holds    *hold.Store                 // what the owner wants left alone
+	outlooks chan *outlookRequest        // requests for what manifests would change
+	versions chan *versionsRequest       // requests for the versions of a pod
+	rollback chan *rollbackRequest       // rollback requests
+	holds    *hold.Store                 // the owner's holds and stops
 	asked    wake.Slot                   // holds has changed
 	down     *shutdown.Sequence
-	power    <-chan os.Signal // the power fails; nil: no signal says so
+	power    <-chan os.Signal // signals a power failure; nil: no such signal
 	empty    chan struct{}    // closed when no pod is desired and none is left
 	running  sync.WaitGroup
 	swept    bool // status files of unknown pods were removed
-	strays   bool // it is to be looked for pods that nobody knows
+	strays   bool // stray pods are to be looked for: those without manifest and checkpoint
 
 	born   time.Time
 	woken  wake.Slot    // settings that affect pods have changed
-	known  atomic.Bool  // the manifests were read, once at least
-	turned atomic.Int64 // last turn of the loop, in ns since born: safe from changes of the clock
+	known  atomic.Bool  // the manifests were read at least once
+	turned atomic.Int64 // last turn of the loop, in ns since born: independent of changes of the clock
 }
 
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
@@ -112,7 +112,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	return l
 }
 
-// Run turns until ctx ends, then waits for the workers, which end with it.
+// Run runs the loop until ctx ends, then waits for the workers, which end with it.
 func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot, w *pleg.Watch) {
 	defer l.running.Wait()
 	tick := time.NewTicker(syncTick)
@@ -177,7 +177,7 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 	}
 }
 
-// tick does what is due each syncTick.
+// tick does the periodic work of each syncTick.
 func (l *syncLoop) tick(ctx context.Context) {
 	l.filings.tick()
 	l.history.tick(ctx, l.last != nil && l.last.Complete)
@@ -201,7 +201,7 @@ func (l *syncLoop) wakeAll(ctx context.Context) {
 	l.startReadingFacts(ctx)
 }
 
-// setFacts takes over new facts of the node.
+// setFacts applies new facts of the node.
 func (l *syncLoop) setFacts(f node.Facts) {
 	f.StrictGroups, f.RuntimeAsked = l.shared.Watch.StrictGroups()
 	l.table.SetFacts(f)
@@ -213,14 +213,14 @@ type factsRead struct {
 	err error
 }
 
-// refreshFacts reads the machine again while a pod waits: it may have grown.
+// refreshFacts reads the machine again while a pod waits for room: it may have grown.
 func (l *syncLoop) refreshFacts(ctx context.Context) {
 	if l.pods.awaitRoom() {
 		l.startReadingFacts(ctx)
 	}
 }
 
-// takeFacts takes what was read of the machine.
+// takeFacts applies the result of a read of the machine.
 func (l *syncLoop) takeFacts(f factsRead) {
 	l.reading = false
 	if f.err == nil {
@@ -245,8 +245,8 @@ func (l *syncLoop) startReadingFacts(ctx context.Context) {
 	})
 }
 
-// handleSnapshot gives the workers their desired pods. A pod that has not changed since
-// the last snapshot costs a look.
+// handleSnapshot records the desired pods. A pod that has not changed since the last snapshot costs
+// a comparison.
 func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 	before := l.last
 	l.last = &s
@@ -262,7 +262,7 @@ func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 		l.publishPods()
 	}
 	l.needs.SetComplete(s.Complete)
-	if before == nil { // the Source knows these from their checkpoints, and that their manifests are gone
+	if before == nil { // the Source knows these from their checkpoints, and knows that their manifests are gone
 		gone = l.pods.forsaken()
 	}
 	l.dropStops()
@@ -282,8 +282,7 @@ func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 	}
 }
 
-// offerAgain chooses once more which versions are offered of the pods whose trials have come to
-// something.
+// offerAgain chooses the offered versions again, of the pods whose trials have a result.
 func (l *syncLoop) offerAgain() {
 	moved := l.trials.takeMoved()
 	if len(moved) == 0 || l.last == nil { // the first snapshot chooses for all
@@ -306,8 +305,8 @@ func (l *syncLoop) chooseAgain(r *podRecord) {
 	}
 }
 
-// replaceObjects makes these the objects that there are, and wakes the workers whose pods
-// refer to one that has changed. It reports whether there is any.
+// replaceObjects replaces the objects, and wakes the workers whose pods refer to a changed one. It
+// reports whether any object changed.
 func (l *syncLoop) replaceObjects(all []*manifests.Object) bool {
 	changed := l.keeps.replace(all)
 	if len(changed) == 0 {
@@ -324,7 +323,8 @@ func (l *syncLoop) replaceObjects(all []*manifests.Object) bool {
 	return true
 }
 
-// publishNames gives other goroutines the names of all desired pods, of which these are new and gone.
+// publishNames publishes the names of all desired pods to other goroutines. arrived and gone are
+// the changes.
 func (l *syncLoop) publishNames(arrived, gone []manifests.Key) {
 	names := make(map[string]bool, len(l.last.Pods))
 	maps.Copy(names, l.names())
@@ -346,7 +346,7 @@ func (l *syncLoop) names() map[string]bool {
 	return nil
 }
 
-// publishPods tells others which pods there are, with the versions that may come back.
+// publishPods publishes the desired pods, with the versions that may be restored.
 func (l *syncLoop) publishPods() {
 	l.faults.ofLoop("publish the pods", func() { l.needs.Publish(slices.Concat(l.last.Pods, l.trials.formers())) })
 }
@@ -361,14 +361,14 @@ func (l *syncLoop) sweepOnce() {
 	for key := range l.pods.working() {
 		keys = append(keys, key.String())
 	}
-	for _, r := range l.pods.dependents() { // held pods, whose files may not have been read yet
+	for _, r := range l.pods.dependents() { // waiting pods, whose files may not have been read yet
 		keys = append(keys, r.Key.String())
 	}
 	l.store.Sweep(keys)
 }
 
-// markStrays marks our pods in the runtime that have neither a manifest nor a checkpoint, once
-// all manifests are known: they go.
+// markStrays marks our pods in the runtime that have neither a manifest nor a checkpoint, once all
+// manifests are known, for removal.
 func (l *syncLoop) markStrays() {
 	if !l.strays || l.last == nil || !l.last.Complete {
 		return
@@ -376,7 +376,7 @@ func (l *syncLoop) markStrays() {
 	l.strays = false
 	for key := range l.seen.Pods {
 		r := l.pods.see(key)
-		if r.worker != nil || r.Left != nil { // what is left of a held pod is from before the last boot
+		if r.worker != nil || r.Left != nil { // what is left of a waiting pod is from before the last boot
 			continue
 		}
 		l.shared.Metrics.Stray()
@@ -405,8 +405,8 @@ func (l *syncLoop) handleRelist(seen pleg.Relist) {
 	l.setFacts(l.table.Facts())
 }
 
-// handleStates records what workers have reported by now: what many of them free is
-// given away once.
+// handleStates records all states that workers have sent so far, so that the room that several of
+// them free is assigned once.
 func (l *syncLoop) handleStates(now worker.State) {
 	l.handleState(now)
 	for range len(l.pods.all) {
@@ -444,7 +444,7 @@ func (l *syncLoop) handleState(now worker.State) {
 		l.history.saw(r)
 	}
 	r.Seen.Unmade = now.Unmade
-	r.sent.Images = nil // the worker has them
+	r.sent.Images = nil // the worker has the images
 	if r.sent.Next != nil && (now.Unmade || now.Ended) || r.Seen.Outdated != now.Outdated {
 		r.Seen.Outdated = now.Outdated
 		l.pods.mark(now.Key)
@@ -462,7 +462,7 @@ func (l *syncLoop) handleState(now worker.State) {
 }
 
 // endedWhileStopped records that a pod had ended by itself when its owner stopped it, which was not
-// known yet. Like any other that has ended it stays, takes no room, and needs none to be started.
+// known before. Like any other pod that has ended it stays, takes no room, and needs none to start.
 func (l *syncLoop) endedWhileStopped(r *podRecord) {
 	was := r.Stop
 	if was.Over || was.Version == nil || !manifests.Same(was.Version, r.sent.Pod) || l.table.Take(was.Version) != nil {
@@ -471,9 +471,9 @@ func (l *syncLoop) endedWhileStopped(r *podRecord) {
 	was.Over = true
 }
 
-// turn ends what an event has started: it decides on the dirty names, and on those that become
-// dirty by that, lets the shutdown go on, and reports what has changed. It costs nothing if
-// nothing has changed.
+// turn completes the handling of an event: it decides on the marked names, and on those that this
+// marks, continues the shutdown, and reports what has changed. It costs nothing if nothing has
+// changed.
 func (l *syncLoop) turn(ctx context.Context) {
 	l.decideAll(ctx)
 	l.markStrays()
@@ -503,8 +503,8 @@ func (l *syncLoop) turn(ctx context.Context) {
 	}
 }
 
-// decideAll decides on one dirty name after the other until none is, also on those that wait for
-// what was freed.
+// decideAll decides on the marked names until none is left, including those that wait for what was
+// freed.
 func (l *syncLoop) decideAll(ctx context.Context) {
 	for {
 		l.offerAgain()
@@ -534,7 +534,7 @@ func (l *syncLoop) signalEmpty() {
 	}
 }
 
-// enter marks a pod that a manifest gives, in its place in the start order.
+// enter gives a pod of a manifest its place in the start order, and marks it.
 func (l *syncLoop) enter(r *podRecord) {
 	if !r.IsHalted() {
 		l.apply.accepted(&r.Record)
@@ -552,7 +552,7 @@ type pastRead struct {
 }
 
 // startReadingPasts reads what previous agents reported of pods that wait for their turn. Until
-// that is known, nothing is reported of them, which would overwrite it.
+// that is known, these pods are not reported: a report would overwrite it.
 func (l *syncLoop) startReadingPasts(ctx context.Context) {
 	var all []pastRead
 	for _, r := range l.apply.unasked {
@@ -580,7 +580,7 @@ func (l *syncLoop) continueWaits(all []pastRead) {
 	for _, read := range all {
 		r := l.pods.see(read.key)
 		if r.past != read.wait {
-			continue // that wait is over
+			continue // that wait has ended
 		}
 		read.wait.known = true
 		p := read.last
@@ -595,7 +595,7 @@ func (l *syncLoop) continueWaits(all []pastRead) {
 	}
 }
 
-// setHolds takes over the record of a previous agent, before the first snapshot.
+// setHolds loads the record of a previous agent, before the first snapshot.
 func (l *syncLoop) setHolds(s *hold.Store, rules func() rollout.Rules, checkpoints []*checkpoint.Checkpoint) {
 	l.holds, l.apply.holds, l.apply.rules = s, s, rules
 	l.apply.locks.restore(s.State().Locks)
@@ -614,16 +614,16 @@ func (l *syncLoop) setHolds(s *hold.Store, rules func() rollout.Rules, checkpoin
 	}
 }
 
-// requests answers what the owner asks for.
+// requests returns the handler of the owner's requests.
 func (l *syncLoop) requests(node string) *hold.Requests {
 	return &hold.Requests{Store: l.holds, Pods: l.store, Events: l.shared.Events, Log: l.shared.Log, Node: node, Changed: l.holdsChanged,
 		Desired: func(key manifests.Key) bool { return l.names()[key.String()] }}
 }
 
-// holdsChanged makes the loop look at the record of holds again. Any goroutine may call it.
+// holdsChanged makes the loop read the record of holds again. Any goroutine may call it.
 func (l *syncLoop) holdsChanged() { l.asked.Wake() }
 
-// handleHolds stops and starts the pods of which the record says so.
+// handleHolds stops and starts pods as the record requires.
 func (l *syncLoop) handleHolds() {
 	now := l.holds.State()
 	for name, stop := range now.Stopped {
@@ -650,8 +650,8 @@ func (l *syncLoop) handleHolds() {
 	l.gateChanged()
 }
 
-// dropStops forgets the stops of pods of which nothing is there, if it is sure that no manifest
-// gives them. The others' end with their removal, which may wait.
+// dropStops forgets the stops of pods of which nothing is left and that certainly no manifest
+// gives. The other stops end with the removal of their pods, which may wait.
 func (l *syncLoop) dropStops() {
 	var over []manifests.Key
 	for name := range l.holds.State().Stopped {
@@ -663,7 +663,7 @@ func (l *syncLoop) dropStops() {
 	l.apply.endStops(over)
 }
 
-// gateChanged marks all names that the gate may concern: it may have opened or closed.
+// gateChanged marks all names that the gate may affect: it may have opened or closed.
 func (l *syncLoop) gateChanged() {
 	for key, r := range l.pods.all {
 		isLeft := r.Offered == nil && r.sent.Pod != nil
@@ -673,7 +673,7 @@ func (l *syncLoop) gateChanged() {
 	}
 }
 
-// handleSavedLocks takes over that it is saved since when locks keep changes away.
+// handleSavedLocks handles the result of saving since when locks delay changes.
 func (l *syncLoop) handleSavedLocks(err error) {
 	l.apply.locks.wereSaved(err)
 	if l.shared.Faults.IsNew("save since when locks keep changes away", err) {
@@ -681,9 +681,9 @@ func (l *syncLoop) handleSavedLocks(err error) {
 	}
 }
 
-// Restart restarts a container, or replaces the whole pod if none is named. It
-// returns when the restart is recorded in the checkpoint. Errors are
-// *status.Refusal, or those of ctx and of a disk that takes no checkpoint.
+// Restart restarts a container, or replaces the whole pod if container is empty. It returns when
+// the restart is recorded in the checkpoint. Errors are *status.Refusal, or those of ctx and of a
+// disk that takes no checkpoint.
 func (l *syncLoop) Restart(ctx context.Context, namespace, pod, container string) (*status.Restart, error) {
 	r := &worker.RestartRequest{Ctx: ctx, Key: manifests.Key{Namespace: namespace, Name: pod}, Container: container, Answer: make(chan plan.RestartAnswer, 1)}
 	select {
@@ -699,7 +699,7 @@ func (l *syncLoop) Restart(ctx context.Context, namespace, pod, container string
 	}
 }
 
-// handleRestart hands a restart request to the pod's worker.
+// handleRestart passes a restart request to the pod's worker, or refuses it.
 func (l *syncLoop) handleRestart(r *worker.RestartRequest) {
 	p := l.pods.see(r.Key)
 	_, reported := l.store.Pod(r.Key.String())
@@ -717,8 +717,8 @@ func (l *syncLoop) handleRestart(r *worker.RestartRequest) {
 	}
 }
 
-// History returns what is known of the versions of a pod. Errors are *status.Refusal, or those of
-// ctx and of the disk.
+// History returns the known versions of a pod. Errors are *status.Refusal, or those of ctx and of
+// the disk.
 func (l *syncLoop) History(ctx context.Context, key manifests.Key) (*status.History, error) {
 	past, err := l.shared.Disk.Root.History(key)
 	if err != nil {
@@ -737,8 +737,8 @@ func (l *syncLoop) History(ctx context.Context, key manifests.Key) (*status.Hist
 	return &status.History{Pod: key.String(), Versions: all}, nil
 }
 
-// Rollback lets the version that the manifest of a pod gives give way to a former one. It returns
-// when that is on disk. Errors are *status.Refusal, or those of ctx and of the disk.
+// Rollback replaces the version that the manifest of a pod gives with a former one. It returns when
+// that is on disk. Errors are *status.Refusal, or those of ctx and of the disk.
 func (l *syncLoop) Rollback(ctx context.Context, key manifests.Key, to, why string) error {
 	past, err := l.shared.Disk.Root.History(key)
 	if err != nil {
@@ -758,7 +758,7 @@ func (l *syncLoop) Rollback(ctx context.Context, key manifests.Key, to, why stri
 	}
 }
 
-// handleRollback has the request recorded, or refuses it.
+// handleRollback starts to record the request, or refuses it.
 func (l *syncLoop) handleRollback(q *rollbackRequest) {
 	next, err := l.apply.askedBack(q, l.last)
 	if err != nil {
@@ -771,7 +771,7 @@ func (l *syncLoop) handleRollback(q *rollbackRequest) {
 	l.trials.set(r, next)
 }
 
-// Outlook says what manifests would change. It returns once the loop has answered.
+// Outlook returns what manifests would change. It returns once the loop has answered.
 func (l *syncLoop) Outlook(ctx context.Context, asked *outlook.Asked) (*outlook.Report, error) {
 	q := &outlookRequest{asked: asked, answer: make(chan outlookAnswer, 1)}
 	select {
@@ -787,7 +787,8 @@ func (l *syncLoop) Outlook(ctx context.Context, asked *outlook.Asked) (*outlook.
 	}
 }
 
-// handleSavedTrials takes over what was saved of trials: versions may start or come back with that.
+// handleSavedTrials handles the results of saving trials: versions may start or be restored after
+// that.
 func (l *syncLoop) handleSavedTrials(all []*filing) {
 	for _, f := range all {
 		if l.shared.Faults.IsNew("save the update of "+f.Key.String(), f.Err) {
@@ -801,7 +802,7 @@ func (l *syncLoop) handleSavedTrials(all []*filing) {
 	}
 }
 
-// tellRolledBack tells that a former version is back, as it runs.
+// tellRolledBack records the event that a former version is back, once it runs.
 func (l *syncLoop) tellRolledBack(r *podRecord) {
 	text, kind := r.Trial.Event(events.MessageLimit), v1.EventTypeWarning
 	if r.Trial.Asked != nil {
@@ -813,11 +814,11 @@ func (l *syncLoop) tellRolledBack(r *podRecord) {
 	}
 	l.shared.Events.Record(events.About(r.Trial.Tried.Pod), kind, update.ReasonRolledBack, message.Private(text))
 	l.tells.stale = true
-	l.pods.mark(r.Key) // its status says so, too
+	l.pods.mark(r.Key) // its status contains this, too
 }
 
-// handleShutdown stops all pods in order, as the machine goes down, or lets them run again,
-// as it does not after all.
+// handleShutdown stops all pods in order because the machine shuts down, or lets them run again
+// because the shutdown was cancelled.
 func (l *syncLoop) handleShutdown(down bool) {
 	if down == l.down.On() || l.down.Final && !down {
 		l.down.Repeat()
@@ -837,7 +838,7 @@ func (l *syncLoop) handleShutdown(down bool) {
 	l.trials.interrupt()
 }
 
-// stoppable returns the pods of which anything may run.
+// stoppable returns the pods that may have a running container.
 func (l *syncLoop) stoppable() (all []shutdown.Pod) {
 	for key, r := range l.pods.all {
 		if r.worker == nil && r.Left == nil {
@@ -852,8 +853,8 @@ func (l *syncLoop) stoppable() (all []shutdown.Pod) {
 	return all
 }
 
-// resume lets pods run again, in their start order, and decides again on those that were
-// refused.
+// resume lets pods run again in their start order, and marks those that were refused because of the
+// shutdown.
 func (l *syncLoop) resume(stopped map[manifests.Key]plan.Halt) {
 	for key := range stopped {
 		l.pods.forget(l.pods.of(key))
@@ -881,15 +882,14 @@ func (l *syncLoop) healthy() error {
 	return nil
 }
 
-// lastTurn returns when the loop last turned, by the present clock.
+// lastTurn returns when the loop last turned, by the present wall clock.
 func (l *syncLoop) lastTurn() time.Time {
 	return time.Now().Add(time.Duration(l.turned.Load()) - time.Since(l.born))
 }
 
-// read is the readiness check of the manifests: the folder was listed once, and
-// each readable file in it was read. An invalid or unreadable file does not fail
-// the check, as it is shown elsewhere and may stay so; a missing or unreadable
-// folder does.
+// read is the readiness check of the manifests: the folder was listed once, and each readable file
+// in it was read. An invalid or unreadable file does not fail the check, as it is reported
+// elsewhere and may stay so; a missing or unreadable folder does.
 func (l *syncLoop) read() error {
 	if !l.known.Load() {
 		return errors.New("the manifests have not been read yet")

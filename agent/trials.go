@@ -13,10 +13,10 @@ import (
 	"monopod/manifests"
 )
 
-// trials keeps the trials of the records: what the rules of rollout make of them, and what that
-// means for the room of the pods and for what is on disk. It belongs to the sync loop's goroutine.
+// trials keeps the trials of the records: what the rules of rollout make of them, and what this
+// requires of the room of the pods and of the disk. It belongs to the sync loop's goroutine.
 type trials struct {
-	limits func(*v1.Pod) update.Limits // what is asked of a version; nil: nothing
+	limits func(*v1.Pod) update.Limits // what a version on trial must meet; nil: nothing
 
 	shared  *worker.Pool
 	store   *status.Store
@@ -24,10 +24,10 @@ type trials struct {
 	table   *admission.Table
 	filings *filings
 
-	moved []*podRecord // of which another version may be offered now, or which have another to go back to
+	moved []*podRecord // of which another version may be offered now, or which have another one to roll back to
 }
 
-// inherit takes over the trials as previous agents left them.
+// inherit loads the trials that previous agents saved.
 func (t *trials) inherit() {
 	for _, u := range t.shared.Disk.Root.Updates(t.shared.Log) {
 		key := manifests.KeyOf(u.Former)
@@ -40,7 +40,8 @@ func (t *trials) inherit() {
 	}
 }
 
-// set makes this the trial of a pod name, and has it saved if it is not as it was; nil: it has none.
+// set sets the trial of a pod name, and starts to save it if it has changed; nil: the name has
+// none.
 func (t *trials) set(r *podRecord, next *rollout.Trial) {
 	was := r.Trial
 	t.takeOver(r, next)
@@ -50,8 +51,8 @@ func (t *trials) set(r *podRecord, next *rollout.Trial) {
 	}
 }
 
-// takeOver makes this the trial of a pod name. The room of a version that may come back is kept for
-// as long as it may.
+// takeOver sets the trial of a pod name. The room of a version that may be restored is kept for as
+// long as it may.
 func (t *trials) takeOver(r *podRecord, next *rollout.Trial) {
 	was := r.Trial
 	r.Trial = next
@@ -64,16 +65,17 @@ func (t *trials) takeOver(r *podRecord, next *rollout.Trial) {
 	}
 }
 
-// reserveAgain keeps the room of a version that may come back, which a stop by its owner freed, if
-// nothing else took it meanwhile. What was given to others, who stopped for it, is theirs.
+// reserveAgain reserves the room of a version that may be restored, which a stop by its owner
+// freed, if nothing else took it meanwhile. Room that others, which stopped for it, were given
+// stays theirs.
 func (t *trials) reserveAgain(r *podRecord) {
 	if r.Stop != nil && r.Trial.Reserves() && t.table.Room(r.Trial.Former) == nil {
 		t.table.Reserve(r.Trial.Former)
 	}
 }
 
-// choose returns the version of a pod that is to run: the one that its manifest gives, or the
-// former one. s is the snapshot that gives it.
+// choose returns the version of a pod that runs: the one that its manifest gives, or the former
+// one. s is the snapshot that gives it.
 func (t *trials) choose(r *podRecord, s *manifests.Snapshot) *manifests.Pod {
 	p := r.Given
 	if r.Trial == nil && r.Offered != nil && r.Offered.Digest == p.Digest {
@@ -96,7 +98,7 @@ func (t *trials) limitsOf(p *manifests.Pod) update.Limits {
 	return t.limits(p.Pod)
 }
 
-// isUnread reports whether a snapshot does not know what the file of a pod says of it.
+// isUnread reports whether the content of the pod's file is unknown to a snapshot.
 func isUnread(p *manifests.Pod, s *manifests.Snapshot) bool {
 	f := s.File(p.File)
 	if f == nil {
@@ -105,8 +107,8 @@ func isUnread(p *manifests.Pod, s *manifests.Snapshot) bool {
 	return f.Held
 }
 
-// saw takes over the health of a version that runs. It reports whether the former version is back
-// with that, which is to be told.
+// saw records the health of a running version. It reports whether this shows that the former
+// version is back, which must be reported.
 func (t *trials) saw(r *podRecord, now *worker.State) (isBack bool) {
 	p := r.sent.Pod
 	if p != nil && now.Health.Seen {
@@ -127,7 +129,8 @@ func (t *trials) saw(r *podRecord, now *worker.State) (isBack bool) {
 	return isBack
 }
 
-// goOn takes over what a decision makes of the trial of its name. From then on the record has it.
+// goOn applies what a decision makes of the trial of its name. From then on the record has the
+// trial.
 func (t *trials) goOn(r *podRecord, d *rollout.Decision) {
 	next := d.Trial
 	switch d.Outcome {
@@ -146,7 +149,7 @@ func (t *trials) goOn(r *podRecord, d *rollout.Decision) {
 	d.Trial, d.Outcome = nil, rollout.Watching
 }
 
-// trouble says what is wrong with the containers of a version on trial.
+// trouble returns what is wrong with the containers of a version on trial.
 func (t *trials) trouble(r *podRecord) string {
 	if p, ok := t.store.Pod(r.Key.String()); ok {
 		return update.Trouble(&p.Status, r.Trial.Ended)
@@ -154,7 +157,7 @@ func (t *trials) trouble(r *podRecord) string {
 	return ""
 }
 
-// interrupt is for a shutdown that was cancelled: what pods did meanwhile does not count.
+// interrupt voids what was observed of pods during a shutdown that was cancelled.
 func (t *trials) interrupt() {
 	for r := range t.pods.onTrial() {
 		t.set(r, r.Trial.Interrupted())
@@ -171,7 +174,7 @@ func (t *trials) forget(isComplete bool) {
 	}
 }
 
-// wereSaved takes over what was saved of trials.
+// wereSaved handles the results of saving trials.
 func (t *trials) wereSaved(all []*filing) {
 	t.filings.wereSaved(all)
 	for _, f := range all {
@@ -186,7 +189,7 @@ func (t *trials) wasSaved(r *podRecord, next *rollout.Trial) {
 	was := r.Trial
 	t.set(r, next)
 	if next.Stuck != was.Stuck {
-		t.pods.mark(r.Key) // the status of the pod says so
+		t.pods.mark(r.Key) // the status of the pod contains this
 	}
 	if next.Safe != was.Safe || next.Unfit != was.Unfit || next.Judged != was.Judged {
 		t.moved = append(t.moved, r)
@@ -194,14 +197,14 @@ func (t *trials) wasSaved(r *podRecord, next *rollout.Trial) {
 }
 
 // takeMoved returns the records of which another version may be offered now, or which have another
-// to go back to.
+// one to roll back to.
 func (t *trials) takeMoved() []*podRecord {
 	all := t.moved
 	t.moved = nil
 	return all
 }
 
-// formers returns the versions that may come back: what they need must stay.
+// formers returns the versions that may be restored: what they need must stay.
 func (t *trials) formers() (all []*manifests.Pod) {
 	for _, r := range t.pods.all {
 		if r.Trial != nil && r.Trial.Pinned != nil {

@@ -31,8 +31,8 @@ import (
 	"monopod/manifests"
 )
 
-// startsPerCore bounds how many sandboxes and containers start at once: runtimes
-// slow down beyond that.
+// startsPerCore bounds how many sandboxes and containers start at the same time: runtimes slow down
+// beyond that.
 const startsPerCore = 4
 
 // Options configures an agent beyond its settings.
@@ -42,26 +42,27 @@ type Options struct {
 	Level   *slog.LevelVar // follows the setting logLevel; nil: none
 	Reread  *Reread        // nil: the settings are read once
 
-	Power <-chan os.Signal // the power fails; nil: no signal says so
+	Power <-chan os.Signal // signals a power failure; nil: no such signal
 
-	Name func(setting string) string // what errors call a setting; nil: by its field
+	Name func(setting string) string // the name of a setting in errors; nil: its field
 
-	CollectEvery time.Duration // between two looks whether images must go; 0: the default of package image
+	CollectEvery time.Duration // between two checks whether images must be removed; 0: the default of package image
 }
 
 // Reread configures how settings are read again while the agent runs.
 type Reread = reload.Reread
 
-// SettingsError is about settings with which no agent can start.
+// SettingsError reports settings with which no agent can start.
 type SettingsError = server.SettingsError
 
-// newHosts returns what names pods in the hosts files of each other.
+// newHosts returns the keeper that lists pods in the hosts files of each other.
 func (a *Agent) newHosts(m *node.Node, former []*checkpoint.Checkpoint) *podhosts.Keeper {
 	return podhosts.New(podhosts.Config{Store: a.store, Root: a.cfg.Root, Host: m.Now, Suffix: settings.NameSuffix(a.cfg),
 		On: func() bool { return a.live.Load().PodHosts }, Former: former, Fault: a.metrics.Panic, Log: a.log})
 }
 
-// newNodeReporter returns the reporter of the Node, which beats while the sync loop turns.
+// newNodeReporter returns the reporter of the Node, which sends heartbeats while the sync loop
+// turns.
 func (a *Agent) newNodeReporter(m *node.Node) *node.Reporter {
 	r := &node.Reporter{Machine: m, Store: a.store, Cri: a.cri, Runtime: a.watch, Events: a.events, Turned: a.sync.lastTurn, Late: 2*syncTick + node.NodeEvery/2, Log: a.log,
 		Info: node.ReadNodeInfo("/", m.Boot.ID, a.version), Measure: node.ReadSignals, Other: make(chan struct{}, 1),
@@ -70,7 +71,7 @@ func (a *Agent) newNodeReporter(m *node.Node) *node.Reporter {
 	return r
 }
 
-// prepareShutdown wires the order in which pods stop before the machine goes down.
+// prepareShutdown wires the order in which pods stop before the machine shuts down.
 func (a *Agent) prepareShutdown(power <-chan os.Signal) {
 	q := a.sync.down
 	periods, delays := settings.Shutdown(a.cfg)
@@ -82,16 +83,16 @@ func (a *Agent) prepareShutdown(power <-chan os.Signal) {
 	}
 }
 
-// stopsFirst reports whether the version before p stops before anything of p is fetched.
+// stopsFirst reports whether the former version stops before anything of p is fetched.
 func (a *Agent) stopsFirst(p *v1.Pod) bool { return update.StopsFirst(p, a.live.Load().UpdateStrategy) }
 
-// limits returns what is asked of p when it takes the place of a former version.
+// limits returns what p must meet when it replaces a former version.
 func (a *Agent) limits(p *v1.Pod) update.Limits {
 	c := a.live.Load()
 	return update.LimitsOf(p, c.UpdateHealth, c.UpdateStable)
 }
 
-// openHolds reads what the owner wants left alone.
+// openHolds reads the owner's holds and stops.
 func (a *Agent) openHolds(checkpoints []*checkpoint.Checkpoint) {
 	if a.once != nil {
 		return
@@ -104,7 +105,7 @@ func (a *Agent) openHolds(checkpoints []*checkpoint.Checkpoint) {
 	a.sync.setHolds(s, func() rollout.Rules { return settings.Gate(*a.live.Load()) }, checkpoints)
 }
 
-// requests are what the owner may ask of the agent.
+// requests returns the requests that the owner may send to the agent.
 func (a *Agent) requests() []server.Request {
 	pods := a.sync.requests(a.cfg.NodeName)
 	return []server.Request{
@@ -137,7 +138,7 @@ func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.Colle
 	}
 }
 
-// newReloader wires the parts that take live settings; nil: settings are read once.
+// newReloader wires the parts that use live settings; nil: settings are read once.
 func (a *Agent) newReloader(o Options) *reload.Reloader {
 	if o.Reread == nil {
 		return nil
@@ -151,8 +152,8 @@ func (a *Agent) newReloader(o Options) *reload.Reloader {
 		Rate: a.workers.Images.SetRate, Pods: a.sync.Wake, Node: a.node.Wake, Hosts: a.hosts.Wake, Telling: a.notify.Reloading}
 }
 
-// newNotifier returns what tells the service manager of the agent. Its signs of life
-// are those of the sync loop: one that is stuck is ended and started again.
+// newNotifier returns the notifier of the service manager. Its heartbeats are those of the sync
+// loop: the service manager restarts an agent whose loop is stuck.
 func (a *Agent) newNotifier() *notify.Notifier {
 	send, every := notify.Sender(a.log)
 	return &notify.Notifier{Send: send, Every: every, Started: func() error {
@@ -162,7 +163,7 @@ func (a *Agent) newNotifier() *notify.Notifier {
 		Status: func() string { return notify.Line(a.store.Pods(), a.store.Runtime(), a.store.Manifests()) }}
 }
 
-// Close releases what New took. It may be called more than once.
+// Close releases what New acquired. It may be called more than once.
 func (a *Agent) Close() {
 	if a.store != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), worker.LeaveIn)
