@@ -14,12 +14,12 @@ type verb string
 
 const (
 	DoAccept          verb = "accept"               // write the pod's checkpoint
-	DoMarkRemoving    verb = "mark for removal"     // write into the checkpoint that the instance must go
+	DoMarkRemoving    verb = "mark for removal"     // write into the checkpoint that the instance is being removed
 	DoSaveActive      verb = "save active time"     // write into the checkpoint how long the pod has been active
 	DoRecordResult    verb = "record result"        // write into the checkpoint how the pod ends, before it is stopped
 	DoEnd             verb = "end"                  // write into the checkpoint how the pod ended
 	DoSetUp           verb = "set up"               // make the pod's cgroup, dirs and volumes
-	DoRemoveVolumes   verb = "remove volumes"       // unmount them, and remove what is in them
+	DoRemoveVolumes   verb = "remove volumes"       // unmount them and remove their content
 	DoForget          verb = "forget"               // remove the instance's cgroup, volumes, dirs, logs and checkpoint
 	DoCreateSandbox   verb = "create sandbox"       //
 	DoStopSandbox     verb = "stop sandbox"         //
@@ -30,18 +30,18 @@ const (
 	DoMarkKill        verb = "record kill decision" // write it into the checkpoint
 	DoStopContainer   verb = "stop container"       // after its preStop hook, in the background
 	DoRemoveContainer verb = "remove container"     // and its log files
-	DoInterrupt       verb = "interrupt"            // write into the checkpoint that the pod starts from nothing
+	DoInterrupt       verb = "interrupt"            // write into the checkpoint that the pod starts from the beginning
 	DoReplaceSandbox  verb = "replace sandbox"      // write into the checkpoint that the pod must get a new sandbox
-	DoUpdate          verb = "update"               // write another version of the pod into the checkpoint, which takes its place
-	DoFollow          verb = "follow"               // volumes follow that version, and the pod's cgroup where it grows
+	DoUpdate          verb = "update"               // write another version of the pod into the checkpoint, which replaces the present one
+	DoFollow          verb = "follow"               // update the volumes to that version, and the pod's cgroup where it grows
 	DoResize          verb = "resize container"     // to the cpu and memory of that version
 	DoRestartResized  verb = "restart resized"      // write into the checkpoint that a container restarts to be resized
-	DoSettle          verb = "settle"               // the pod's cgroup gets the values of that version
-	DoMark            verb = "mark"                 // write into the checkpoint with which back-offs all containers restart
+	DoSettle          verb = "settle"               // set the pod's cgroup to the values of that version
+	DoMark            verb = "mark"                 // write into the checkpoint the back-offs with which all containers restart
 )
 
-// verbTexts are the texts of the log: what was done, or what runs in the
-// background from now on, and the noun of a failure ("container start" failed).
+// verbTexts are the texts of the log: what was done, or runs in the background from now on, and the
+// noun of a failure ("container start" failed).
 var verbTexts = map[verb]struct{ done, noun string }{
 	DoAccept:          {"pod accepted", "pod acceptance"},
 	DoMarkRemoving:    {"pod removal recorded", "pod removal record"},
@@ -70,37 +70,37 @@ var verbTexts = map[verb]struct{ done, noun string }{
 	DoMark:            {"back-offs recorded", "back-off record"},
 }
 
-// Done returns what the log says of an action that was carried out, or that
-// runs in the background from now on.
+// Done returns the log text of an action that was carried out, or that runs in the background from
+// now on.
 func (v verb) Done() string { return verbTexts[v].done }
 
-// Noun returns what the log says has failed.
+// Noun returns the log's name of the action when it has failed.
 func (v verb) Noun() string { return verbTexts[v].noun }
 
-// Action is one thing to do, and why. It says all that Apply needs.
+// Action is one thing to do, and why. It has all that Apply needs.
 type Action struct {
 	Do      verb
 	UID     string        // the instance
-	ID      string        // the sandbox or container in the runtime, where there is one
+	ID      string        // the id of the sandbox or container in the runtime, if there is one
 	Name    string        // the container's name in the pod
 	Attempt uint32        // of the sandbox or container to create
 	Grace   time.Duration // for a stop
-	Active  time.Duration // to save
+	Active  time.Duration // the active time to save
 	BackOff string        // for a start: the back-off before it
 	PreStop string        // for a stop: the hook that runs first, as JSON
 	Behind  []string      // for a stop: ids of containers that end first, as far as the grace allows
 	Whole   bool          // for a stop: all containers stop, and the steps after it wait for their end
-	Beside  bool          // nothing waits for its end
+	Beside  bool          // the steps after it do not wait for its end
 	Marks   map[string]string
 	Change  *update.Verdict   // of an update
 	Hooked  map[string]string // of an update: see checkpoint.Updated
-	Excused []string          // of an interruption: containers whose attempts it ends
-	// Revision is of the pod's version, for a start or a resize.
+	Excused []string          // of an interruption: the containers whose attempts it ends
+	// Revision is the revision of the pod's version, for a start or a resize.
 	Revision int
 	Verdict  checkpoint.Result // for an end
 	Cause    checkpoint.Cause  // for a stop or a kill decision
 	Reason   string            // for a person
-	Text     string            // for a kill decision: what the probe or the hook said
+	Text     string            // for a kill decision: the message of the probe or the hook
 	Asked    bool              // for a kill decision: a restart request, see KillDecision.Requested
 }
 
@@ -115,16 +115,16 @@ func (a Action) String() string {
 	return s + ": " + a.Reason
 }
 
-// Plan is what Make decided.
+// Plan is the result of Make.
 type Plan struct {
 	// Steps are carried out one after the other, the actions of one step
 	// together. A step starts only if the one before succeeded.
 	Steps [][]Action
 	// Wake is when to plan again even if nothing happens; zero: no need.
 	Wake time.Time
-	// Waiting says why containers that could start do not start yet.
+	// Waiting has the reason why containers that could start do not start yet.
 	Waiting map[string]Waiting
-	// Starts says when those of them that crash start again.
+	// Starts has when those of them that crashed start again.
 	Starts map[string]time.Time
 	// Gone: nothing is left of the pod, and no pod is desired.
 	Gone bool
@@ -149,7 +149,7 @@ func (p *Plan) wakeAt(t time.Time) {
 	}
 }
 
-// startsAt notes when a container that crashes starts again.
+// startsAt records when a crashed container starts again.
 func (p *Plan) startsAt(name string, at time.Time) {
 	if p.Starts == nil {
 		p.Starts = map[string]time.Time{}

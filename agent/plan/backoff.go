@@ -10,21 +10,20 @@ import (
 	"monopod/manifests/annotations"
 )
 
-// BackOff is how long containers that crash wait: not at all the first time,
-// then First, then twice as long each time up to Max. Zero stands for the
-// kubelet's value: 10 s and 5 min.
+// BackOff is how long containers that crash wait: not at all the first time, then First, then twice
+// as long each time up to Max. Zero means the kubelet's value: 10 s and 5 min.
 type BackOff struct {
 	First, Max time.Duration
 	always     bool // the first restart waits, too, and no run resets it
 }
 
-// Or returns the back-off with these values in place of zeros.
+// Or returns the back-off with zeros replaced by these values.
 func (b BackOff) Or(first, most time.Duration) BackOff {
 	return BackOff{First: cmp.Or(b.First, first), Max: cmp.Or(b.Max, most), always: b.always}
 }
 
-// forPod returns the back-off of a pod: its annotations win. A first wait of
-// its own raises the node's maximum.
+// forPod returns the back-off of a pod: its annotations have precedence. A first wait in them
+// raises the node's maximum.
 func (b BackOff) forPod(p *v1.Pod) BackOff {
 	first, most := annotations.BackOffOf(p)
 	node := b.Or(BackOffFirst, BackOffMax)
@@ -37,8 +36,8 @@ func (b BackOff) forPod(p *v1.Pod) BackOff {
 	return BackOff{First: first, Max: most, always: node.always}.Or(node.First, node.Max)
 }
 
-// after returns the wait that follows last. A maximum below the first wait
-// wins, as with the kubelet.
+// after returns the wait that follows last. A maximum below the first wait has precedence, as in
+// the kubelet.
 func (b BackOff) after(last time.Duration) time.Duration {
 	return min(max(2*last, b.First), b.Max)
 }
@@ -50,11 +49,11 @@ const (
 	RetryMax   = 10 * time.Second
 )
 
-// RetryIn returns how long to wait after that many failures in a row, one or more.
+// RetryIn returns how long to wait after this number of failures in a row, one or more.
 func RetryIn(failures int) time.Duration { return backoff.Between(RetryFirst, RetryMax, failures) }
 
-// RetryAfter returns how long to wait after count failures in a row: not long,
-// because what the runtime lacked may be there now.
+// RetryAfter returns how long to wait after count failures in a row: not long, because what the
+// runtime lacked may exist now.
 func RetryAfter(count int) time.Duration {
 	return RetryIn(count + 2)
 }

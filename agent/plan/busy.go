@@ -6,16 +6,15 @@ import (
 	"monopod/agent/slots"
 )
 
-// busy is where something is being done: at sandboxes, and at containers in them. No plan
-// has both for one sandbox: of two removals that meet, runtimes fail the second (CRI-O:
-// "no such id", containerd: "is already in removing state"). A call that hangs keeps
-// nothing waiting.
+// busy has the sandboxes and containers on which calls are running. No plan has both kinds for one
+// sandbox: if two removals meet, runtimes fail the second (CRI-O: "no such id", containerd: "is
+// already in removing state"). A call that hangs blocks nothing.
 type busy struct {
 	sandboxOf map[string]string    // by container id
-	at, in    map[string]time.Time // since when, by sandbox id
+	at, in    map[string]time.Time // since when a call runs, by sandbox id
 }
 
-// busy returns where something is being done that an earlier plan began.
+// busy returns the calls of earlier plans that are still running.
 func (s *Facts) busy() *busy {
 	b := &busy{sandboxOf: map[string]string{}, at: map[string]time.Time{}, in: map[string]time.Time{}}
 	for _, i := range s.Observed.Instances {
@@ -25,7 +24,7 @@ func (s *Facts) busy() *busy {
 	}
 	for _, r := range s.Running {
 		since := r.Since
-		if since.IsZero() { // its turn comes
+		if since.IsZero() { // it is queued
 			since = s.Now
 		}
 		b.begin(r.Do, r.ID, since)
@@ -33,7 +32,7 @@ func (s *Facts) busy() *busy {
 	return b
 }
 
-// begin notes that something is done at a sandbox or a container from then on.
+// begin records that a call on a sandbox or a container has begun.
 func (b *busy) begin(do verb, id string, since time.Time) {
 	switch {
 	case do.ofSandbox():
@@ -43,7 +42,7 @@ func (b *busy) begin(do verb, id string, since time.Time) {
 	}
 }
 
-// end notes that it is done.
+// end records that the call has ended.
 func (b *busy) end(do verb, id string) {
 	switch {
 	case do.ofSandbox():
@@ -53,7 +52,7 @@ func (b *busy) end(do verb, id string) {
 	}
 }
 
-// until returns until when a call waits for another one; zero: for none.
+// until returns until when a call waits for another one; zero: it need not wait.
 func (b *busy) until(do verb, id string) time.Time {
 	var since time.Time
 	switch {
@@ -68,10 +67,10 @@ func (b *busy) until(do verb, id string) time.Time {
 	return since.Add(slots.HangsAfter)
 }
 
-// ofSandbox reports whether it is a call of the runtime about a sandbox that is there.
+// ofSandbox reports whether it is a runtime call on an existing sandbox.
 func (v verb) ofSandbox() bool { return v == DoStopSandbox || v == DoRemoveSandbox }
 
-// ofContainer reports whether it is a call of the runtime about a container that is there.
+// ofContainer reports whether it is a runtime call on an existing container.
 func (v verb) ofContainer() bool {
 	return v == DoStopContainer || v == DoRemoveContainer || v == DoResumeContainer || v == DoResize
 }

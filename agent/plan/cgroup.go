@@ -7,9 +7,9 @@ import (
 	"monopod/agent/pleg"
 )
 
-// Why a pod without its cgroup stops: the reason and message of one that ends by that,
-// and the text for a person; why one starts again that was stopped; and why one ends of which
-// the runtime has nothing any more.
+// Texts about a pod that has lost its cgroup: the reason and message of its end, and the text for a
+// person; why it starts again after it was stopped; and why a pod ends of which the runtime has
+// nothing any more.
 const (
 	ReasonCgroupGone  = "CgroupGone"
 	messageCgroupGone = "The pod's cgroup was removed while its containers ran"
@@ -18,8 +18,8 @@ const (
 	whyEarlierBoot    = "it ran before the machine booted, and does not restart"
 )
 
-// newSandbox says why the pod needs a new sandbox, "" if it does not. Without the pod's
-// cgroup its containers run without its limits (kubelet: kills such a pod).
+// newSandbox returns why the pod needs a new sandbox, "" if it does not. Without the pod's cgroup
+// its containers run without its limits (the kubelet kills such a pod).
 func (s *Facts) newSandbox(i *pleg.Instance) string {
 	switch {
 	case s.sandboxReplaced() && s.Checkpoint().IsInterrupted():
@@ -34,7 +34,7 @@ func (s *Facts) newSandbox(i *pleg.Instance) string {
 	return why
 }
 
-// sandboxCause is why containers stop for a new sandbox.
+// sandboxCause returns why containers stop for a new sandbox.
 func (s *Facts) sandboxCause() checkpoint.Cause {
 	switch {
 	case s.sandboxReplaced():
@@ -45,7 +45,7 @@ func (s *Facts) sandboxCause() checkpoint.Cause {
 	return checkpoint.CausePod
 }
 
-// resultWithoutSandbox is how a pod ends that gets no new sandbox.
+// resultWithoutSandbox returns how a pod ends that gets no new sandbox.
 func (s *Facts) resultWithoutSandbox(i *pleg.Instance, phase v1.PodPhase) checkpoint.Result {
 	if s.CgroupGone && phase == v1.PodFailed {
 		return checkpoint.Result{Phase: phase, Reason: ReasonCgroupGone, Message: messageCgroupGone, Why: whyCgroupGone}

@@ -14,8 +14,8 @@ import (
 	"monopod/manifests/defaults"
 )
 
-// accepted returns the accepted version that has the desired one's uid, if it is another;
-// nil: there is none.
+// accepted returns the accepted version if it has the desired one's uid and differs from it; nil
+// otherwise.
 func (s *Facts) accepted() *manifests.Pod {
 	c := s.Known[string(s.Pod.UID)]
 	if c == nil || c.Digest == "" || c.Digest == s.Pod.Digest {
@@ -24,8 +24,8 @@ func (s *Facts) accepted() *manifests.Pod {
 	return c.Version()
 }
 
-// change is how the accepted version becomes the desired one. A pod that ends or has
-// ended runs again.
+// change returns how the accepted version becomes the desired one. A pod that ends or has ended
+// runs again.
 func (s *Facts) change() (v update.Verdict) {
 	was := s.accepted()
 	if was == nil {
@@ -38,8 +38,8 @@ func (s *Facts) change() (v update.Verdict) {
 	return v
 }
 
-// ByAccepted lets the pod go by its accepted version for as long as the desired one
-// cannot be saved, which failed a moment ago: nothing may come before that.
+// ByAccepted makes the pod follow its accepted version for as long as the desired one cannot be
+// saved, which has just failed: no action may precede that save.
 func (s *Facts) ByAccepted() {
 	if s.Pod == nil {
 		return
@@ -51,14 +51,14 @@ func (s *Facts) ByAccepted() {
 	}
 }
 
-// AwaitsAcceptance reports whether the desired version is to be accepted in place and is not
-// yet: until then the containers are those of the one before, and are probed as it says.
+// AwaitsAcceptance reports whether the desired version is to be accepted in place and is not yet:
+// until then the containers are those of the former version and have its probes.
 func (s *Facts) AwaitsAcceptance() bool {
 	return s.Pod != nil && s.accepted() != nil && !s.Checkpoint().IsRemoving() && s.change().Kind < update.Replace
 }
 
-// planChange accepts the desired version in place of the accepted one. Only the next plan
-// carries out what that takes: a restarted agent knows of it.
+// planChange accepts the desired version in place of the accepted one. Only the next plan carries
+// out what follows, so that a restarted agent knows of the version first.
 func (s *Facts) planChange(p *Plan) bool {
 	was := s.accepted()
 	if !s.Unaccepted.IsZero() {
@@ -73,16 +73,16 @@ func (s *Facts) planChange(p *Plan) bool {
 	return true
 }
 
-// Accepts reports whether the plan accepts a version in place: until that is done the
-// containers are of the one before.
+// Accepts reports whether the plan accepts a version in place: until that is done the containers
+// are those of the former version.
 func (p *Plan) Accepts() bool {
 	return slices.ContainsFunc(p.Steps, func(step []Action) bool {
 		return slices.ContainsFunc(step, func(a Action) bool { return a.Do == DoUpdate })
 	})
 }
 
-// hookedBefore returns the containers that run without a postStart hook and have one in
-// the desired version, with their ids.
+// hookedBefore returns the running containers, with their ids, that had no postStart hook and have
+// one in the desired version.
 func (s *Facts) hookedBefore(was *v1.Pod) map[string]string {
 	out := map[string]string{}
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {
@@ -108,15 +108,15 @@ func planOutdated(p *Plan, i *pleg.Instance) {
 
 // Why a container, or the pod, is not resized yet.
 const (
-	ReasonInUse   = "ResizeWaits"   // it uses more memory than it is to have
-	ReasonRefused = "ResizeRefused" // the runtime says so
+	ReasonInUse   = "ResizeWaits"   // it uses more memory than its new limit
+	ReasonRefused = "ResizeRefused" // the runtime refuses it
 )
 
-// refusals is how often in a row a runtime refuses a resize before the container restarts.
+// refusals is how often in a row a runtime may refuse a resize before the container restarts.
 const refusals = 3
 
-// planFollow goes on with what follows the version that was accepted last: from the
-// outside in where the pod grows, and then from the inside out.
+// planFollow continues what the last accepted version requires: from the pod's cgroup to the
+// containers where the pod grows, and then from the containers to the cgroup.
 func (s *Facts) planFollow(p *Plan, i *pleg.Instance) {
 	c := s.Checkpoint()
 	f, uid := c.Following, string(s.Pod.UID)
@@ -146,8 +146,8 @@ func (s *Facts) planFollow(p *Plan, i *pleg.Instance) {
 	}
 }
 
-// resize returns the action that gives a container its cpu and memory; done: it has them,
-// or its next start gives them.
+// resize returns the action that resizes a container; done: it has its cpu and memory, or gets them
+// at its next start.
 func (s *Facts) resize(c *checkpoint.Checkpoint, i *pleg.Instance, name string) (a *Action, done bool) {
 	n := i.Newest(name)
 	switch {
@@ -165,8 +165,8 @@ func (s *Facts) resize(c *checkpoint.Checkpoint, i *pleg.Instance, name string) 
 	return a, false
 }
 
-// Resizing reports whether containers or the pod are yet to be resized, and what keeps one of them
-// from it; "": nothing does.
+// Resizing reports whether containers or the pod are yet to be resized, and what prevents one
+// resize; "": nothing.
 func (s *Facts) Resizing() (w Waiting, resizes bool) {
 	f := s.Checkpoint().Following
 	if f == nil {

@@ -48,8 +48,8 @@ func (s *Facts) deadlinePassed(p *Plan) *checkpoint.Result {
 
 const messageDeadline = "Pod was active on the node longer than the specified deadline"
 
-// EndTexts are the fixed words in the statuses of pods and containers that have ended.
-// They stay the same in checkpoints and statuses of previous agents.
+// EndTexts returns the fixed texts in the statuses of pods and containers that have ended. They
+// must not change: checkpoints and statuses of previous agents have them.
 func EndTexts() message.Book {
 	b := message.Book{}
 	for _, t := range []message.Text{message.Fixed(messageDeadline), message.Fixed(messageBackoffLimit), message.Fixed(messageCgroupGone),
@@ -59,22 +59,21 @@ func EndTexts() message.Book {
 	return b
 }
 
-// saveActiveEvery is how much of its active time a pod may lose with a crash of
-// the machine.
+// saveActiveEvery returns how much of its active time a pod may lose in a crash of the machine.
 func saveActiveEvery(deadline time.Duration) time.Duration {
 	return min(max(deadline/10, 10*time.Second), 10*time.Minute)
 }
 
-// active returns how long the pod has been active, and whether that is counted from a mark of
-// this boot. The clock has no say in it, but for a pod that runs and whose checkpoint is lost.
+// active returns how long the pod has been active, and whether that is counted from a mark of this
+// boot. The wall clock is used only for a pod that runs and whose checkpoint is lost.
 func (s *Facts) active() (active time.Duration, counts bool) {
 	if c := s.Checkpoint(); !c.Accepted.IsZero() {
 		return c.ActiveFor(s.Mark)
 	}
-	return s.Now.Sub(s.Since), true // its checkpoint is about to be made
+	return s.Now.Sub(s.Since), true // its checkpoint is made next
 }
 
-// savedActive is as much of that as no crash of the machine takes.
+// savedActive returns the part of that which survives a crash of the machine.
 func (s *Facts) savedActive() time.Duration {
 	if a := s.Checkpoint().Active; a != nil {
 		return a.Before
@@ -94,7 +93,7 @@ func (s *Facts) planEnd(p *Plan, i *pleg.Instance, v checkpoint.Result) {
 		return
 	}
 	end := Action{Do: DoEnd, UID: uid, Verdict: v, Reason: v.Why}
-	if s.Failures[end.Key()].Reason == "" { // else that was done before the end failed
+	if s.Failures[end.Key()].Reason == "" { // otherwise that was done before the end failed
 		s.planRelease(p, i, v.Why)
 	}
 	p.then(end)

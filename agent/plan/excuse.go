@@ -5,8 +5,8 @@ import (
 	"monopod/agent/podspec"
 )
 
-// FollowsDesired reports whether all that there is of the pod is of the desired version: that
-// is accepted, and no container of a former one is left that is to go.
+// FollowsDesired reports whether everything of the pod is of the desired version: it is accepted,
+// and no container of a former version is left to be removed.
 func (s *Facts) FollowsDesired() bool {
 	c := s.Checkpoint()
 	if c.Digest != "" && c.Digest != s.Pod.Digest || !s.Unaccepted.IsZero() {
@@ -34,9 +34,9 @@ func (s *Facts) FetchesForUpdate() bool {
 	return false
 }
 
-// RestartsByOthers reports whether a container of the pod is stopped, or is to start again, for
-// what is not its own doing: a request, another version or config of it, or what became of its
-// cgroup or of the runtime.
+// RestartsByOthers reports whether a container of the pod is stopped, or is to start again, for a
+// reason outside it: a request, another version or config, or trouble of its cgroup or of the
+// runtime.
 func (s *Facts) RestartsByOthers() bool {
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {
 		n := s.Instance().Newest(c.Name)

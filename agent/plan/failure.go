@@ -23,7 +23,7 @@ func (e *StartError) Error() string { return e.err.Error() }
 
 func (e *StartError) Unwrap() error { return e.err }
 
-// Because gives an error its reason; nil stays nil.
+// Because returns the error with a reason; nil stays nil.
 func Because(reason string, err error) error {
 	if err == nil {
 		return nil
@@ -68,16 +68,16 @@ func ImageFailure(e *image.Error) (Waiting, time.Time) {
 	return Waiting{Reason: e.Reason, Message: message.Private(e.Error())}, e.Retry
 }
 
-// Refusals are when calls first found no runtime, by key, while it answered others.
+// Refusals are the times when calls first found no runtime while it answered others, by key.
 type Refusals map[string]time.Time
 
-// PassKey stands for a pass among the keys of actions.
+// PassKey is the key of a pass, among the keys of actions.
 const PassKey = "pass"
 
-// refusesAfter is how long that may go on before it is a failure like any other.
+// refusesAfter is how long that may last before it counts as a failure like any other.
 const refusesAfter = 30 * time.Second
 
-// Lasts takes in another refusal, and reports whether there have been some for long.
+// Lasts records another refusal, and reports whether refusals have lasted for refusesAfter.
 func (r Refusals) Lasts(key string, now time.Time) bool {
 	if r[key].IsZero() {
 		r[key] = now
@@ -85,7 +85,7 @@ func (r Refusals) Lasts(key string, now time.Time) bool {
 	return now.Sub(r[key]) >= refusesAfter
 }
 
-// Forget drops those of long ago: what they were about may be gone.
+// Forget drops old refusals: their objects may be gone.
 func (r Refusals) Forget(now time.Time) {
 	maps.DeleteFunc(r, func(_ string, since time.Time) bool { return now.Sub(since) > time.Hour })
 }

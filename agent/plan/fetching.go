@@ -9,18 +9,18 @@ import (
 	"monopod/agent/message"
 )
 
-// progressEvery is how often a pod's status updates how long a pull takes.
+// progressEvery is the time between two updates of a pull's duration in a pod's status.
 const progressEvery = 10 * time.Second
 
 // Pull is the progress of a container's image pulls.
 type Pull struct {
-	Image  string    // the first that is not present yet
+	Image  string    // the first image that is not present yet
 	Queued bool      // it waits for other pulls
 	Since  time.Time // when the pull started, or was queued
 }
 
-// waitForImage reports that the container's image is being pulled. A failure of
-// the last pull stays the reason until a pull succeeds.
+// waitForImage reports that the container's image is being pulled. The failure of the last pull
+// stays the reason until a pull succeeds.
 func (s *Facts) waitForImage(p *Plan, c *v1.Container, on Pull) {
 	w := Waiting{s.PendingReason(), on.text(s.Now)}
 	if f := s.Failures[c.Name]; f.Reason != "" {
@@ -30,8 +30,8 @@ func (s *Facts) waitForImage(p *Plan, c *v1.Container, on Pull) {
 	p.wakeAt(s.Now.Add(progressEvery - max(s.Now.Sub(on.Since), 0)%progressEvery))
 }
 
-// Words say what is pulled, or waits for other pulls. Each pull is queued for a moment, so that is
-// said only after a while.
+// Words returns what is pulled, or waits for other pulls. Each pull is queued for a moment, so the
+// queue is mentioned only after a while.
 func (u Pull) Words(now time.Time) string {
 	if u.Queued && now.Sub(u.Since) >= progressEvery {
 		return fmt.Sprintf("image %q waits for other pulls", u.Image)
@@ -39,7 +39,7 @@ func (u Pull) Words(now time.Time) string {
 	return fmt.Sprintf("pulling image %q", u.Image)
 }
 
-// text is these, with for how long it has been so.
+// text is Words with the duration.
 func (u Pull) text(now time.Time) message.Text {
 	words, so := message.Name(u.Words(now)), now.Sub(u.Since).Truncate(progressEvery)
 	if so <= 0 {

@@ -9,13 +9,13 @@ import (
 	"monopod/manifests/annotations"
 )
 
-// Halt is why nothing of a pod is to run though it stays; zero: it is to run.
+// Halt is why no container of a pod may run though its volumes stay; zero: they may run.
 type Halt struct {
 	Waiting
-	// Terminated: the machine goes down. The pod has failed, and starts from nothing when
-	// it is to run again, whatever its restart policy.
+	// Terminated: the machine shuts down. The pod has failed, and starts from the beginning when it
+	// runs again, whatever its restart policy.
 	Terminated bool
-	Grace      time.Duration // the longest of its containers then, preStop hooks included
+	Grace      time.Duration // then the longest grace period of a container, preStop hooks included
 }
 
 // planHalted stops the pod in order and removes its sandboxes. Its checkpoint and its
@@ -45,9 +45,9 @@ func (s *Facts) planHalted(p *Plan) {
 	p.then(remove...)
 }
 
-// planEnded ends a pod whose work was over before it was to stop: its result is recorded, also
-// if some of it is still being stopped for that, or nothing of it runs. It reports whether that
-// is so.
+// planEnded ends a pod whose work was over before the halt: its result is recorded, even if
+// something of it is still being stopped for that, or nothing of it runs. It reports whether this
+// applies.
 func (s *Facts) planEnded(p *Plan, i *pleg.Instance) bool {
 	c := s.Known[string(s.Pod.UID)]
 	if c == nil {
@@ -68,8 +68,8 @@ func (s *Facts) planEnded(p *Plan, i *pleg.Instance) bool {
 	return true
 }
 
-// planInterrupted records that the pod is interrupted, before anything of it stops: else one
-// that never restarts would have ended by that, and one of a Job have used up an attempt.
+// planInterrupted records that the pod is interrupted, before anything of it stops: otherwise the
+// stop would end a pod that never restarts, and use up an attempt of a Job.
 func (s *Facts) planInterrupted(p *Plan, i *pleg.Instance) {
 	c := s.Known[string(s.Pod.UID)]
 	if c == nil {
@@ -98,7 +98,7 @@ func (s *Facts) excused(i *pleg.Instance) (names []string) {
 	return names
 }
 
-// shorten lets no stop of a container take longer.
+// shorten limits the grace period of all container stops.
 func (p *Plan) shorten(most time.Duration) {
 	for _, step := range p.Steps {
 		for k := range step {
@@ -109,7 +109,7 @@ func (p *Plan) shorten(most time.Duration) {
 	}
 }
 
-// IsHalted reports whether nothing of the pod is there that is not to run.
+// IsHalted reports whether nothing of the pod is left that the halt must stop.
 func (s *Facts) IsHalted() bool {
 	if s.Pod == nil || s.Halted.Reason == "" || s.Instance() != nil || len(s.Leaving()) > 0 {
 		return false

@@ -15,7 +15,7 @@ import (
 // is done, or has failed.
 type HookState struct {
 	Done   bool
-	Failed string // why, "" if it has not
+	Failed string // why it has failed; "": it has not
 }
 
 // Hooking reports whether a container runs and its postStart hook is not done:
@@ -35,7 +35,7 @@ func (s *Facts) Hooking(n *pleg.Container) bool {
 	return s.Checkpoint().HooksDone[n.Name] != n.ID
 }
 
-// HookWait is the reported state of a container for which Hooking is true.
+// HookWait returns the reported state of a container for which Hooking is true.
 func (s *Facts) HookWait(n *pleg.Container) Waiting {
 	if failed := s.PostStart[n.ID].Failed; failed != "" {
 		return Waiting{"PostStartHookError", message.Private(failed)}
@@ -43,7 +43,7 @@ func (s *Facts) HookWait(n *pleg.Container) Waiting {
 	return Waiting{Reason: s.PendingReason()}
 }
 
-// PendingReason is the waiting reason of a container that has not started yet.
+// PendingReason returns the waiting reason of a container that has not started yet.
 func (s *Facts) PendingReason() string {
 	if len(s.Pod.Spec.InitContainers) > 0 {
 		return "PodInitializing"
@@ -51,8 +51,8 @@ func (s *Facts) PendingReason() string {
 	return "ContainerCreating"
 }
 
-// planHooks starts the postStart hooks of containers that run, and plans kill
-// decisions for those whose hook failed: they restart whatever they exit with.
+// planHooks starts the postStart hooks of running containers, and plans kill decisions for those
+// whose hook failed: they restart whatever their exit code.
 func (s *Facts) planHooks(p *Plan, i *pleg.Instance) {
 	var start, kill, stop []Action
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {
@@ -75,9 +75,9 @@ func (s *Facts) planHooks(p *Plan, i *pleg.Instance) {
 	p.then(stop...)
 }
 
-// queue starts regular containers in the manifest's order where that matters:
-// containers after one with a postStart hook wait until the hook is done, has
-// failed, or cannot run yet. Only the first start in a sandbox waits.
+// queue starts regular containers in the manifest's order where that matters: containers after one
+// with a postStart hook wait until the hook is done, has failed, or cannot run yet. Only the first
+// start in a sandbox waits.
 type queue struct {
 	s       *Facts
 	sandbox string
@@ -95,7 +95,7 @@ func (q *queue) waits(p *Plan, c *v1.Container, n *pleg.Container) bool {
 	return true
 }
 
-// pass moves on to the next container; starts: the plan starts this one.
+// pass moves on to the next container. starts: the plan starts this one.
 func (q *queue) pass(c *v1.Container, n *pleg.Container, starts bool) {
 	if podspec.PostStart(c) == nil {
 		return

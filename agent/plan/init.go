@@ -76,8 +76,8 @@ func (s *Facts) planSidecar(p *Plan, i *pleg.Instance, c *v1.Container) bool {
 	return false
 }
 
-// underWay reports whether a regular container lives in the current sandbox:
-// then the init containers have succeeded, even if they were removed since.
+// underWay reports whether a regular container is alive in the current sandbox: then the init
+// containers have succeeded, even if they were removed since.
 func (s *Facts) underWay(i *pleg.Instance) bool {
 	for k := range s.Pod.Spec.Containers {
 		if n := i.Newest(s.Pod.Spec.Containers[k].Name); n != nil && n.Live() && n.Sandbox == i.Sandbox().ID {

@@ -12,14 +12,14 @@ import (
 	"monopod/manifests/annotations"
 )
 
-// The back-off of the job controller between the pods of a Job whose template says
-// Never, of which no run resets it.
+// The back-off of the job controller between the pods of a Job whose template has the restart
+// policy Never. No run resets it.
 const (
 	jobBackOffFirst = 10 * time.Second
 	jobBackOffMax   = 6 * time.Minute
 )
 
-// isSpent reports whether a container that exited was its Job's last attempt of it. Attempts
+// isSpent reports whether an exited container was the last attempt that its Job allows. Attempts
 // that ended by an interruption do not count.
 func isSpent(pod *v1.Pod, n *pleg.Container) bool {
 	r, ok := annotations.JobRetriesOf(pod)
@@ -28,8 +28,8 @@ func isSpent(pod *v1.Pod, n *pleg.Container) bool {
 
 const messageBackoffLimit = "Job has reached the specified backoff limit"
 
-// limitReached ends the pod of a Job of which a container failed as often as the Job
-// lets it (reason and message are the job controller's).
+// limitReached ends the pod of a Job when a container has failed as often as the Job allows (reason
+// and message are the job controller's).
 func (s *Facts) limitReached(i *pleg.Instance) *checkpoint.Result {
 	pod := s.Pod.Pod
 	if _, ok := annotations.JobRetriesOf(pod); !ok {

@@ -17,14 +17,14 @@ import (
 // reasonUnknown is why a container in the runtime's state "unknown" stops.
 const reasonUnknown = "the runtime does not know its state"
 
-// addressEvery is how often the runtime is asked for an address that it did not tell.
+// addressEvery is how often the runtime is asked for an address that it did not report.
 const addressEvery = 10 * time.Second
 
 // planRunning plans a desired pod that has not ended.
 func (s *Facts) planRunning(p *Plan) {
 	i, f := s.Instance(), s.Failures[SandboxFailure]
 	switch c := s.Known[string(s.Pod.UID)]; {
-	case c != nil && c.Next && !c.Unwritten: // a restarted agent knows it by what was prepared
+	case c != nil && c.Next && !c.Unwritten: // a restarted agent knows the pod by what was prepared
 		p.then(Action{Do: DoAccept, UID: string(s.Pod.UID), Beside: true, Reason: "the pod is new"})
 	case c == nil || c.Unwritten || c.Next:
 		waits := s.Now.Before(f.Retry)
@@ -76,12 +76,12 @@ func (s *Facts) planRunning(p *Plan) {
 	s.planSandbox(p, i, why)
 }
 
-// maxSandboxes is how many sandboxes a pod may have: more are not made while the runtime
-// does not remove those that are dead.
+// maxSandboxes is how many sandboxes a pod may have: no more are created while the runtime does not
+// remove the dead ones.
 const maxSandboxes = 10
 
-// waitForRemovals lets the containers wait if the pod has too many sandboxes. It reports
-// whether they do.
+// waitForRemovals makes the containers wait if the pod has too many sandboxes. It reports whether
+// they wait.
 func (s *Facts) waitForRemovals(p *Plan, i *pleg.Instance) bool {
 	if i == nil || len(i.Sandboxes) < maxSandboxes {
 		return false
@@ -99,8 +99,8 @@ func (s *Facts) waitForRemovals(p *Plan, i *pleg.Instance) bool {
 	return true
 }
 
-// SandboxTrouble says why the pod needs a new sandbox, "" if it does not
-// (kubelet: podSandboxChanged, in the same order).
+// SandboxTrouble returns why the pod needs a new sandbox, "" if it does not (kubelet:
+// podSandboxChanged, in the same order).
 func SandboxTrouble(pod *v1.Pod, i *pleg.Instance) string {
 	newest := i.Sandbox()
 	switch {
@@ -120,7 +120,7 @@ func SandboxTrouble(pod *v1.Pod, i *pleg.Instance) string {
 		return fmt.Sprintf("the pod has %d sandboxes", ready)
 	case !newest.Ready:
 		return "its sandbox is dead"
-	case newest.Unknown: // what the runtime does not say is no reason to kill
+	case newest.Unknown: // an unknown state is no reason to kill
 	case newest.HostNetwork != pod.Spec.HostNetwork:
 		return "its sandbox has the wrong network"
 	case !newest.HostNetwork && len(newest.IPs) == 0:
@@ -129,8 +129,8 @@ func SandboxTrouble(pod *v1.Pod, i *pleg.Instance) string {
 	return ""
 }
 
-// endedWithSandbox reports whether a pod whose sandbox is gone needs no new
-// one, because no container would run in it, and how the pod ended.
+// endedWithSandbox reports whether a pod whose sandbox is gone needs no new one, because no
+// container would run in it, and how the pod ended.
 func (s *Facts) endedWithSandbox(i *pleg.Instance) (v1.PodPhase, bool) {
 	pod := s.Pod.Pod
 	switch {
@@ -146,14 +146,14 @@ func (s *Facts) endedWithSandbox(i *pleg.Instance) (v1.PodPhase, bool) {
 	return v1.PodFailed, true
 }
 
-// NotesBoot reports whether the boot in which a pod starts is kept, see
+// NotesBoot reports whether the checkpoint keeps the boot in which a pod starts, see
 // checkpoint.Checkpoint.
 func NotesBoot(p *v1.Pod) bool {
 	return p.Spec.RestartPolicy == v1.RestartPolicyNever || len(annotations.OrderOf(p).After) > 0
 }
 
-// ranInEarlierBoot reports whether a container of the pod ran before the machine booted, by
-// the last status or its logs. CRI-O forgets all pods when it starts after a boot.
+// ranInEarlierBoot reports whether a container of the pod ran before the machine booted, according
+// to the last status or the logs. CRI-O forgets all pods when it starts after a boot.
 func (s *Facts) ranInEarlierBoot() bool {
 	if !s.Checkpoint().OfEarlierBoot(s.Mark) {
 		return false
@@ -245,7 +245,7 @@ func (s *Facts) planContainers(p *Plan, i *pleg.Instance) {
 			starts = append(starts, s.start(p, c, n, ExitReason(n))...)
 		case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
 			stops = append(stops, stopContainer(i, n, checkpoint.CauseLost, reasonUnknown))
-		case n.Outdated && !n.Exited(): // it is removed or stopped first
+		case n.Outdated && !n.Exited(): // the old container is removed or stopped first
 		case n.State == rt.ContainerState_CONTAINER_CREATED:
 			starts = append(starts, s.resume(p, n)...)
 		}

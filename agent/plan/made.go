@@ -10,8 +10,8 @@ import (
 	"monopod/manifests"
 )
 
-// Made reports whether a container of the desired pod was ever created, or is being; last
-// is what was reported of the pod.
+// Made reports whether a container of the desired pod was ever created, or is being created; last
+// is the last report of the pod.
 func (s *Facts) Made(last *v1.PodStatus) bool {
 	if i := s.Instance(); i != nil && len(i.Containers) > 0 {
 		return true
@@ -25,8 +25,8 @@ func (s *Facts) Made(last *v1.PodStatus) bool {
 		func(c v1.ContainerStatus) bool { return c.ContainerID != "" || c.RestartCount > 0 })
 }
 
-// OperationOf returns what a pass over a pod is for, in the kubelet's terms; changed: it
-// is another update than before.
+// OperationOf returns what a pass over a pod is for, in the kubelet's terms; changed: the update
+// differs from the one before.
 func OperationOf(desired *manifests.Pod, known map[string]*checkpoint.Checkpoint, changed bool) metrics.Operation {
 	if desired == nil {
 		return metrics.Kill

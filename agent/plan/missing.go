@@ -12,9 +12,9 @@ const (
 	InitMessage = "The exit of the init container is not known; the pod was initialized after it, so it succeeded"
 )
 
-// FindMissing finds the containers whose last attempt was removed from the
-// runtime by someone else, and returns their next attempts. An older attempt
-// that is still there says nothing of the container: it is marked as missing.
+// FindMissing finds the containers whose last attempt was removed from the runtime by another
+// program, and returns their next attempts. An older attempt that still exists does not represent
+// the container: it is marked as missing.
 func (s *Facts) FindMissing(last *v1.PodStatus) map[string]uint32 {
 	next, i := map[string]uint32{}, s.Instance()
 	if last == nil {

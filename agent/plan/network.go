@@ -19,16 +19,15 @@ func (s *Facts) NetworkWait() (w Waiting, ok bool) {
 	return Waiting{NetworkNotReady, message.Of("the runtime has no network for pods yet: %s", message.Private(s.NoNetwork))}, true
 }
 
-// NetworkUnknown is the reason of a condition and an event: the runtime does not say what
-// network a pod has.
+// NetworkUnknown is the reason of a condition and an event: the runtime does not report the network
+// of a pod.
 const NetworkUnknown = "NetworkUnknown"
 
-// unsaidLimit is how long a runtime may be silent about a sandbox's network before that
-// is told.
+// unsaidLimit is how long a runtime may fail to report a sandbox's network before that is reported.
 const unsaidLimit = 30 * time.Second
 
-// UnknownNetwork returns what to tell of a sandbox whose network the runtime does not
-// say; ok is false if there is nothing to tell yet.
+// UnknownNetwork returns the report of a sandbox whose network the runtime does not report; ok is
+// false if there is nothing to report yet.
 func (s *Facts) UnknownNetwork() (w Waiting, ok bool) {
 	if s.Unsaid.IsZero() || s.Now.Before(s.Unsaid.Add(unsaidLimit)) {
 		return w, false
@@ -36,15 +35,15 @@ func (s *Facts) UnknownNetwork() (w Waiting, ok bool) {
 	return Waiting{NetworkUnknown, message.Fixed("the runtime does not say what network the pod's sandbox has: the pod is left as it is")}, true
 }
 
-// awaitNetwork looks again when a network that is not known has to be told.
+// awaitNetwork plans again when an unknown network must be reported.
 func (s *Facts) awaitNetwork(p *Plan) {
 	if limit := s.Unsaid.Add(unsaidLimit); !s.Unsaid.IsZero() && s.Now.Before(limit) {
 		p.wakeAt(limit)
 	}
 }
 
-// waitForNetwork lets the containers of a pod wait for the runtime's network. It reports
-// whether they do. What still runs of the pod runs on meanwhile.
+// waitForNetwork makes the containers of a pod wait for the runtime's network. It reports whether
+// they wait. Containers that still run go on meanwhile.
 func (s *Facts) waitForNetwork(p *Plan) bool {
 	w, waits := s.NetworkWait()
 	if waits {

@@ -18,62 +18,61 @@ import (
 
 // Facts is everything that a plan is made from.
 type Facts struct {
-	Now      time.Time                         // by the machine's clock; comparisons go by the process's own
-	Mark     checkpoint.Mark                   // the same moment, as it is saved
+	Now      time.Time                         // the wall clock; comparisons use the process's monotonic clock
+	Mark     checkpoint.Mark                   // the same moment, in the form that is saved
 	Pod      *manifests.Pod                    // the desired pod; nil: none
 	Known    map[string]*checkpoint.Checkpoint // by uid, of this pod name
 	Observed *pleg.Observed
-	Since    time.Time          // when the desired pod started, as reported last; for one without a checkpoint
-	Unseen   bool               // the runtime was not asked: what is not observed may exist
+	Since    time.Time          // when the desired pod started, according to the last report; for one without a checkpoint
+	Unseen   bool               // the runtime was not queried: what is not observed may exist
 	Failures map[string]Failure // of the last attempts, by Action.Key: a container name, SandboxFailure, ...
 	Running  map[string]Running // by Action.Key
-	Runtime  string             // its name, for container ids
+	Runtime  string             // the runtime's name, for container ids
 	Fetching map[string]Pull    // image pulls that run, by container name
-	BackOff  BackOff            // of pods without their own
+	BackOff  BackOff            // the back-off of pods without their own
 	Dead     int                // dead attempts kept of each container; 0 is 1
-	Policy   string             // of updates, as in PlanSettings
+	Policy   string             // the update policy, as in PlanSettings
 	Next     map[string]uint32  // next attempts by container name, where the runtime lacks the last one
 
 	Probes    map[string]probe.Results // by container id, of those that run and have probes
 	Stopping  map[string]Stopping      // by container id
 	PostStart map[string]HookState     // by container id: hooks that this agent started
 
-	CgroupGone bool      // the pod's cgroup was there and is there no longer
+	CgroupGone bool      // the pod's cgroup existed and no longer does
 	NoNetwork  string    // why the runtime cannot give pods a network; "": it can, or that is not known
-	Unsaid     time.Time // since when the runtime does not say what network the sandbox has; zero: it does
-	// Env is what the variables of containers that follow their objects are made of now,
-	// by container name, see objects.Set.Env.
+	Unsaid     time.Time // since when the runtime does not report the sandbox's network; zero: it does
+	// Env has what the variables of containers that follow their objects are made of now, by
+	// container name, see objects.Set.Env.
 	Env        map[string]string
-	Restarts   bool           // running containers may restart for that
-	Edits      []message.Text // what edits of its objects mean to the containers that run
-	Refresh    time.Time      // when its volumes are to be brought up to date; zero: they are
+	Restarts   bool           // running containers may restart for a change of Env
+	Edits      []message.Text // the effects of edits of its objects on the running containers
+	Refresh    time.Time      // when its volumes must be updated; zero: they are up to date
 	Volumes    bool           // the pod has volumes on disk that do not outlive its end
-	Unaccepted time.Time      // until then Pod is the version before the desired one, which was not saved; zero: it is the desired one
-	Halted     Halt           // why nothing of the desired pod is to run; zero: it is to run
+	Unaccepted time.Time      // until then Pod is the former version, since the desired one was not saved; zero: Pod is the desired one
+	Halted     Halt           // why the desired pod may not run; zero: it may
 }
 
-// Failure is an action that failed and when to try again. Without a reason it is not
-// worth a word yet.
+// Failure is an action that failed and when to retry it. Without a reason it is not reported yet.
 type Failure struct {
 	Waiting
 	Object string // see Action.Object
 	Retry  time.Time
-	Image  string    // which image cannot be had, and why, in words; "": that is not the failure
+	Image  string    // which image is missing and why, in words; "": another failure
 	Count  int       // in a row
-	IsDisk bool      // the disk of the root dir takes nothing
+	IsDisk bool      // the disk of the root dir takes no data
 	Busy   time.Time // since when the runtime is busy with the object; zero: it is not
 	Skip   uint32    // attempts whose names are taken by others
 
-	Made   int // sandboxes made in a row, none of which lived long
+	Made   int // sandboxes created in a row, none of which lived long
 	MadeAt time.Time
 }
 
 // SandboxFailure is the key of a sandbox's failure among those of containers.
 const SandboxFailure = ""
 
-// Make decides what to do so that the runtime has what the manifest says. It is
-// a pure function: same facts, same plan. An instance that is not desired goes
-// completely before anything of the desired one is created.
+// Make decides what to do so that the runtime has what the manifest requires. It is a pure
+// function: same facts, same plan. An instance that is not desired is removed completely before
+// anything of the desired one is created.
 func Make(s Facts) Plan {
 	var p Plan
 	for _, uid := range s.Leaving() {
@@ -104,7 +103,7 @@ func Make(s Facts) Plan {
 	return p
 }
 
-// Checkpoint returns the desired pod's checkpoint, an empty one before there is any.
+// Checkpoint returns the desired pod's checkpoint, or an empty one if there is none yet.
 func (s *Facts) Checkpoint() *checkpoint.Checkpoint {
 	if c := s.Known[string(s.Pod.UID)]; c != nil {
 		return c
@@ -115,20 +114,19 @@ func (s *Facts) Checkpoint() *checkpoint.Checkpoint {
 // Instance returns what the runtime has of the desired pod, or nil.
 func (s *Facts) Instance() *pleg.Instance { return s.Observed.Instances[string(s.Pod.UID)] }
 
-// Leaving returns the uids of the instances that must go before the desired one
-// may start, in order.
+// Leaving returns, in order, the uids of the instances that must be removed before the desired one
+// may start.
 func (s *Facts) Leaving() []string {
 	return slices.DeleteFunc(s.former(), s.onlyFiles)
 }
 
-// Remains returns the uids of former instances of which only files are left, which
-// are removed beside the desired instance.
+// Remains returns the uids of former instances of which only files are left, which are removed
+// while the desired instance runs.
 func (s *Facts) Remains() []string {
 	return slices.DeleteFunc(s.former(), func(uid string) bool { return !s.onlyFiles(uid) })
 }
 
-// onlyFiles reports whether a former instance has nothing that the desired one
-// could not share with it.
+// onlyFiles reports whether a former instance has nothing that conflicts with the desired one.
 func (s *Facts) onlyFiles(uid string) bool {
 	if s.Pod == nil || string(s.Pod.UID) == uid || s.Observed.Instances[uid] != nil || s.Unseen {
 		return false
@@ -171,7 +169,7 @@ func (s *Facts) whyLeaving(uid string) string {
 	return WhyReplaced
 }
 
-// WhyReplaced is the reason of what goes as another version takes its place.
+// WhyReplaced is the reason of a removal because another version replaces this one.
 const WhyReplaced = "its manifest has changed"
 
 // planRemoval stops one instance, gracefully and in order, and removes

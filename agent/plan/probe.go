@@ -16,10 +16,10 @@ import (
 	"monopod/manifests/defaults"
 )
 
-// planKills stops the containers whose probes failed or whose variables are those of
-// before, and those with a kill decision. The kill decision is on disk before the container is stopped: else
-// an agent that dies meanwhile forgets it, and the container's exit code may
-// not lead to a restart.
+// planKills stops the containers whose probes failed or whose variables are outdated, and those
+// with a kill decision. The kill decision is saved before the container is stopped: otherwise an
+// agent that is killed meanwhile would lose it, and the container's exit code might not lead to a
+// restart.
 func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 	pod := s.Pod.Pod
 	var stops []Action
@@ -45,8 +45,8 @@ func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 	p.then(stops...)
 }
 
-// killDecision returns why a running container must be stopped, nil if its
-// liveness and startup probes have not failed, nor an object has changed.
+// killDecision returns why a running container must be stopped; nil if its liveness and startup
+// probes have not failed, and no object has changed.
 func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.KillDecision {
 	if name := s.outdated(c, n); name != "" && s.Restarts {
 		why := name + " has changed, of which its variables or volumes are made"
@@ -71,8 +71,8 @@ func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.Kil
 	return &checkpoint.KillDecision{Cause: checkpoint.CauseProbe, Reason: why, Text: r.Why, Grace: max(grace, MinGrace)}
 }
 
-// outdated names an object that has changed of which the variables or volumes of a running
-// container are made, and for which it is to restart; "": there is none.
+// outdated returns the name of a changed object that the variables or volumes of a running
+// container are made of, and for which the container is to restart; "": none.
 func (s *Facts) outdated(c *v1.Container, n *pleg.Container) string {
 	once := podspec.IsInit(s.Pod.Pod, c) && !podspec.Restartable(c)
 	now := s.Env[c.Name]
@@ -82,8 +82,8 @@ func (s *Facts) outdated(c *v1.Container, n *pleg.Container) string {
 	return objects.Changed(n.EnvObjects, now)
 }
 
-// Outdated names an object for whose change a running container is to restart; "": none is, or
-// that is decided already.
+// Outdated returns the name of a changed object for which a running container is to restart; "":
+// none, or that is decided already.
 func (s *Facts) Outdated() string {
 	i := s.Instance()
 	for _, c := range slices.Concat(s.Pod.Spec.InitContainers, s.Pod.Spec.Containers) {
@@ -98,8 +98,7 @@ func (s *Facts) Outdated() string {
 	return ""
 }
 
-// Health reports whether a running container has started and is ready, by its
-// probes.
+// Health reports whether a running container has started and is ready, according to its probes.
 func (s *Facts) Health(c *v1.Container, n *pleg.Container) (started, ready bool) {
 	if r, ok := s.Probes[n.ID]; ok {
 		return r.Started, r.Ready
@@ -108,8 +107,8 @@ func (s *Facts) Health(c *v1.Container, n *pleg.Container) (started, ready bool)
 	return started, started && c.ReadinessProbe == nil
 }
 
-// ProbeMessages returns the probe failures of the containers that are not ready, such as
-// "Readiness probe failed: ..."; "": there are none.
+// ProbeMessages returns the probe failures of the containers that are not ready, such as "Readiness
+// probe failed: ..."; "": none.
 func (s *Facts) ProbeMessages(st *v1.PodStatus) string {
 	i := s.Instance()
 	var names, texts []string

@@ -30,10 +30,9 @@ func CanReset(pod *v1.Pod) bool {
 	})
 }
 
-// planReset restarts all containers in their sandbox if a restart rule requires
-// it and its back-off is over. All are stopped without grace and removed, the
-// container with the rule last, so that an agent that starts in between knows
-// why. Then the pod starts again with its first init container.
+// planReset restarts all containers in their sandbox if a restart rule requires it and its back-off
+// is over. All are stopped without grace and removed, the container with the rule last, so that an
+// agent that starts in between knows why. Then the pod starts again with its first init container.
 func (s *Facts) planReset(p *Plan, i *pleg.Instance) bool {
 	cause, marks, said := map[string]bool{}, map[string]string{}, message.Text{}
 	due := false
@@ -55,7 +54,7 @@ func (s *Facts) planReset(p *Plan, i *pleg.Instance) bool {
 		p.then(Action{Do: DoMark, UID: uid, Marks: marks, Reason: why})
 	}
 	var stops []Action
-	remove := make([][]Action, 4) // regular containers, init containers, then likewise those whose rule applies
+	remove := make([][]Action, 4) // regular containers, init containers, then the same for those whose rule applies
 	for k := range i.Containers {
 		n := &i.Containers[k]
 		if n.Alive() {

@@ -48,9 +48,8 @@ func MayRestart(pod *v1.Pod, c *v1.Container, n *pleg.Container) bool {
 	return !init || !Succeeded(n)
 }
 
-// Succeeded reports whether an init container succeeded. One with a process
-// killed for memory did not, even if it exited with 0; of a regular container
-// only the exit code counts (kubelet: the same).
+// Succeeded reports whether an init container succeeded. One with an OOM-killed process did not,
+// even if it exited with 0; of a regular container only the exit code counts (kubelet: the same).
 func Succeeded(c *pleg.Container) bool {
 	return c.Exited() && c.ExitCode == 0 && c.Reason != "OOMKilled"
 }
@@ -65,11 +64,10 @@ func allSucceeded(pod *v1.Pod, i *pleg.Instance) bool {
 	return true
 }
 
-// next returns when the attempt after n may start, and the mark that attempt
-// gets. The mark is an annotation in the runtime, so that a restarted agent
-// continues the back-off. It is the last wait and not a date: a changed maximum
-// applies to a container that already waits. A container that died with its
-// sandbox does not wait.
+// next returns when the attempt after n may start, and the mark of that attempt. The mark is an
+// annotation in the runtime, so that a restarted agent continues the back-off. It is the last wait
+// and not a date: a changed maximum applies to a container that already waits. A container that
+// died with its sandbox does not wait.
 func (b BackOff) next(n *pleg.Container, sandbox string, now time.Time) (from time.Time, mark string) {
 	if n == nil || askedToStart(n) {
 		return time.Time{}, ""
@@ -90,8 +88,8 @@ func (b BackOff) next(n *pleg.Container, sandbox string, now time.Time) (from ti
 	return from, wait.String()
 }
 
-// start returns the action that starts a container, or nothing while it must
-// wait. n is the attempt before, or nil.
+// start returns the action that starts a container, or nothing while it must wait. n is the
+// previous attempt, or nil.
 func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) []Action {
 	f := s.Failures[c.Name]
 	if s.Now.Before(f.Retry) {
@@ -107,7 +105,7 @@ func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) [
 		attempt = max(attempt, n.Attempt+1)
 	}
 	if made := s.Instance().Newest(c.Name); made != nil && made.State == rt.ContainerState_CONTAINER_CREATED {
-		attempt = max(attempt, made.Attempt) // it was never started, and gives its number to this one
+		attempt = max(attempt, made.Attempt) // it was never started, so its number is used again
 	}
 	attempt += f.Skip
 	if b := s.Instance().Sandbox(); b != nil && b.Ready && !s.CgroupGone {
@@ -127,8 +125,8 @@ func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) [
 	return []Action{{Do: DoStartContainer, UID: string(s.Pod.UID), Name: c.Name, Attempt: attempt, BackOff: mark, Revision: s.Checkpoint().Revision, Reason: why}}
 }
 
-// resume returns the action that starts a container which was created and not
-// started, because the agent or the runtime died in between.
+// resume returns the action that starts a container that was created and not started, because the
+// agent or the runtime died in between.
 func (s *Facts) resume(p *Plan, n *pleg.Container) []Action {
 	if f := s.Failures[n.Name]; s.Now.Before(f.Retry) {
 		s.waitForRetry(p, n.Name, f)

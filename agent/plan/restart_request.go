@@ -58,7 +58,7 @@ func (s *Facts) RequestRestart(name string) (Action, RestartAnswer) {
 	return a, answer
 }
 
-// runsOnce says why a container that runs only once cannot be restarted.
+// runsOnce returns why a container that runs only once cannot be restarted.
 func (s *Facts) runsOnce(key, name string) RestartAnswer {
 	for _, c := range s.Pod.Spec.InitContainers {
 		if c.Name == name {
@@ -68,15 +68,14 @@ func (s *Facts) runsOnce(key, name string) RestartAnswer {
 	return Unknown("pod %s has no container %q", key, name)
 }
 
-// sandboxReplaced reports whether a restart request replaces the whole pod: its
-// checkpoint names the current sandbox.
+// sandboxReplaced reports whether a restart request replaces the whole pod: its checkpoint has the
+// id of the current sandbox.
 func (s *Facts) sandboxReplaced() bool {
 	b := s.Instance().Sandbox()
 	return b != nil && b.ID == s.Checkpoint().ReplaceSandbox
 }
 
-// askedToStart reports whether a container starts again because of a restart
-// request.
+// askedToStart reports whether a container starts again because of a restart request.
 func askedToStart(n *pleg.Container) bool { return n.Kill != nil && n.Kill.Requested }
 
 // RestartAnswer is the answer to a restart request.

@@ -12,20 +12,20 @@ import (
 	"monopod/manifests"
 )
 
-// Hangs is what is said of a call of the runtime that hangs.
+// Hangs is the text for a call of the runtime that hangs.
 const Hangs = "the runtime has not answered for 10s; waiting on"
 
-// Running is an action that a pass began and that has not ended: it hangs, or
-// nothing waits for it.
+// Running is an action that a pass began and that has not ended: it hangs, or runs in the
+// background.
 type Running struct {
 	Do    verb
 	UID   string
 	ID    string    // see Action.ID
 	Makes bool      // see Action.Makes
-	Since time.Time // zero: it waits for its turn
+	Since time.Time // zero: it is queued
 }
 
-// Key names what an action works on: at most one action of a key runs, and its
+// Key returns the key of what an action works on: at most one action of a key runs, and its
 // failures in a row have one back-off.
 func (a Action) Key() string {
 	switch {
@@ -37,8 +37,8 @@ func (a Action) Key() string {
 	return string(a.Do) + " " + a.Object()
 }
 
-// Object returns what there is already that the action works on: the id of a sandbox or a
-// container, or the uid of an instance. It is "" for what starts the desired version.
+// Object returns the existing object that the action works on: the id of a sandbox or a container,
+// or the uid of an instance. It is "" for an action that starts the desired version.
 func (a Action) Object() string {
 	if a.Makes() || a.Do == DoAccept && !a.Beside || a.Do == DoSetUp {
 		return ""
@@ -46,8 +46,8 @@ func (a Action) Object() string {
 	return cmp.Or(a.ID, a.UID)
 }
 
-// Has reports whether there is such an object, see Action.Object: what was noted about one
-// that is gone says nothing any more.
+// Has reports whether the object exists, see Action.Object: what was recorded about one that is
+// gone is void.
 func (s *Facts) Has(object string) bool {
 	if s.Known[object] != nil || s.Observed.Instances[object] != nil || s.Pod != nil && string(s.Pod.UID) == object {
 		return true
@@ -60,8 +60,7 @@ func (s *Facts) Has(object string) bool {
 	return false
 }
 
-// OfDesired reports whether failures under a key are those of starting the desired
-// version.
+// OfDesired reports whether failures under a key concern the start of the desired version.
 func OfDesired(key string, pod *manifests.Pod) bool {
 	if key == SandboxFailure {
 		return true
@@ -79,7 +78,7 @@ func OfDesired(key string, pod *manifests.Pod) bool {
 	return false
 }
 
-// Makes reports whether the action makes something that must be removed again.
+// Makes reports whether the action creates something that must be removed later.
 func (a Action) Makes() bool {
 	return a.Do == DoCreateSandbox || a.Do == DoStartContainer || a.Do == DoResumeContainer
 }
@@ -89,8 +88,8 @@ func (a Action) gates() bool {
 	return !a.Beside && a.Do != DoStartContainer && a.Do != DoResumeContainer
 }
 
-// hold removes from a plan what runs already or is in back-off, what would meet another
-// action at its sandbox, and the steps that wait for it.
+// hold removes from a plan what already runs or is in back-off, what would conflict with another
+// action on its sandbox, and the steps that wait for it.
 func (s *Facts) hold(p *Plan) {
 	busy := s.busy()
 	for k := 0; k < len(p.Steps); k++ {
@@ -116,8 +115,8 @@ func (s *Facts) hold(p *Plan) {
 	p.dropEmpty()
 }
 
-// mayCall reports whether nothing is done at the action's sandbox, or at something in it,
-// and notes that the action does something there.
+// mayCall reports whether no call is running on the action's sandbox or on something in it, and
+// records that the action does something there.
 func (s *Facts) mayCall(p *Plan, busy *busy, a Action) bool {
 	if until := busy.until(a.Do, a.ID); s.Now.Before(until) {
 		p.wakeAt(until)
@@ -135,7 +134,7 @@ func (s *Facts) mayDo(p *Plan, a Action) bool {
 		p.wakeAt(f.Retry)
 		return false
 	}
-	if a.Do == DoForget { // what is still being made must go first
+	if a.Do == DoForget { // what is still being created must be removed first
 		for _, r := range s.Running {
 			if r.UID == a.UID && r.Makes {
 				return false
@@ -145,15 +144,14 @@ func (s *Facts) mayDo(p *Plan, a Action) bool {
 	return true
 }
 
-// A sandbox that dies soon, or has no address, is made again at once the first
-// time, and then in intervals that double up to remakeMax. One that lived for
-// backOffReset ends that.
+// A sandbox that dies soon, or has no address, is created again at once the first time, and then at
+// intervals that double up to remakeMax. A sandbox that lived for backOffReset resets that.
 const remakeMax = time.Minute
 
-// SandboxUnusable is the reason of a condition: sandboxes are made again and again.
+// SandboxUnusable is the reason of a condition: sandboxes are created again and again.
 const SandboxUnusable = "SandboxUnusable"
 
-// Remade returns the failure state of sandboxes after one was made.
+// Remade returns the failure state of sandboxes after one was created.
 func (f Failure) Remade(now time.Time) Failure {
 	made := 1
 	if now.Sub(f.MadeAt) < backOffReset {
@@ -166,25 +164,24 @@ func (f Failure) Remade(now time.Time) Failure {
 	return next
 }
 
-// Done returns the state after a success that the next observation should show. If
-// it does not, the action is repeated, with a back-off as after failures.
+// Done returns the state after a success that the next observation should show. If it does not, the
+// action is repeated, with a back-off as after failures.
 func (f Failure) Done(now time.Time) Failure {
 	return Failure{Count: f.Count + 1, Retry: now.Add(RetryAfter(f.Count))}
 }
 
-// Over reports whether the state says nothing any more: what was done has been
-// observed long ago. What is noted of an object stays as long as the object.
+// Over reports whether the state is outdated: what was done was observed long ago. A record about
+// an object stays as long as the object.
 func (f Failure) Over(now time.Time) bool {
 	return f.Object == "" && f.Reason == "" && f.Made == 0 && f.Busy.IsZero() && now.Sub(f.Retry) > RetryMax
 }
 
-// busyFor is how long the runtime may be busy with an object before that is a
-// failure.
+// busyFor is how long the runtime may be busy with an object before that counts as a failure.
 const busyFor = 30 * time.Second
 
-// Failed returns the failure state after another failure. busy: the runtime works
-// on the object for an earlier call; reserved: its name is taken. A name that
-// stays taken is someone else's, so the next number is tried.
+// Failed returns the failure state after another failure. busy: the runtime works on the object for
+// an earlier call; reserved: its name is taken. A name that stays taken belongs to another program,
+// so the next number is tried.
 func (f Failure) Failed(now time.Time, w Waiting, busy, reserved bool) Failure {
 	f.Count++
 	f.Retry = now.Add(RetryAfter(f.Count))
@@ -192,7 +189,7 @@ func (f Failure) Failed(now time.Time, w Waiting, busy, reserved bool) Failure {
 		f.Waiting, f.Busy = w, time.Time{}
 		return f
 	}
-	f.Retry = now.Add(RetryIn(f.Count)) // it ends soon
+	f.Retry = now.Add(RetryIn(f.Count)) // the other call ends soon
 	if f.Busy.IsZero() {
 		f.Busy = now
 	}
@@ -205,13 +202,13 @@ func (f Failure) Failed(now time.Time, w Waiting, busy, reserved bool) Failure {
 	return f
 }
 
-// dropEmpty drops the steps in which nothing is left to do.
+// dropEmpty drops the steps without actions.
 func (p *Plan) dropEmpty() {
 	p.Steps = slices.DeleteFunc(p.Steps, func(step []Action) bool { return len(step) == 0 })
 }
 
-// HangText says since when the start of a container, or of the pod's sandbox, hangs;
-// nothing if it does not.
+// HangText returns since when the start of a container, or of the pod's sandbox, hangs; empty if it
+// does not.
 func (s *Facts) HangText(container string) message.Text {
 	for _, key := range []string{container, SandboxFailure} {
 		if r, runs := s.Running[key]; runs && s.Now.Sub(r.Since) >= slots.HangsAfter && !r.Since.IsZero() {

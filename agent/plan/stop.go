@@ -15,17 +15,17 @@ import (
 // minimumGracePeriodInSeconds).
 const MinGrace = 2 * time.Second
 
-// atOnce uses up any grace period.
+// atOnce is a used time that exceeds any grace period.
 const atOnce time.Duration = 1<<63 - 1
 
-// Stopping is a container stop that runs or has failed.
+// Stopping is a container stop that is running
 type Stopping struct {
 	Whole bool      // as in Action
-	Retry time.Time // it failed and is retried then; zero: it runs
+	Retry time.Time // when the failed stop is retried; zero: it is running
 	Late  bool      // it failed, and the container's grace period is over
 }
 
-// stopContainer stops one container of a pod that runs on.
+// stopContainer stops one container of a pod that continues to run.
 func stopContainer(i *pleg.Instance, c *pleg.Container, cause checkpoint.Cause, why string) Action {
 	a := stopWithin(i, c, why, 0)
 	a.Cause = cause
@@ -43,10 +43,10 @@ func stopWithin(i *pleg.Instance, c *pleg.Container, why string, used time.Durat
 	return a
 }
 
-// planStop stops an instance's containers, all at once except sidecars, which
-// wait for the containers that rely on them; then its sandboxes. used is how
-// long ago this agent or a previous one started the stop. pod is nil when the
-// instance's manifest is not known; then no container waits.
+// planStop stops an instance's containers, all at once except sidecars, which wait for the
+// containers that rely on them; then its sandboxes. used is how long ago this agent or a previous
+// one started the stop. pod is nil if the instance's manifest is not known; then no container
+// waits.
 func planStop(p *Plan, i *pleg.Instance, pod *v1.Pod, cause checkpoint.Cause, why string, used time.Duration) {
 	var stops []Action
 	inUse := map[string]bool{} // sandboxes with live containers: a dead sandbox may have some
@@ -70,9 +70,9 @@ func planStop(p *Plan, i *pleg.Instance, pod *v1.Pod, cause checkpoint.Cause, wh
 	p.then(down...)
 }
 
-// planRelease stops the newest sandbox if it is dead: until then the runtime keeps its
-// address and its mounts (kubelet: stops it, too). If the runtime cannot, nothing waits
-// for it: what removes the sandbox releases them.
+// planRelease stops the newest sandbox if it is dead: until then the runtime keeps its address and
+// its mounts (the kubelet stops it, too). If the runtime fails, nothing waits for it: the removal
+// of the sandbox releases them.
 func (s *Facts) planRelease(p *Plan, i *pleg.Instance, why string) {
 	b := i.Sandbox()
 	if b == nil || b.Ready || slices.ContainsFunc(i.Containers, func(c pleg.Container) bool { return c.Alive() && c.Sandbox == b.ID }) {
@@ -84,8 +84,8 @@ func (s *Facts) planRelease(p *Plan, i *pleg.Instance, why string) {
 	}
 }
 
-// behind returns the ids of the containers that stop before the named one: for
-// a sidecar all regular containers and the sidecars after it.
+// behind returns the ids of the containers that stop before the named one: for a sidecar all
+// regular containers and the later sidecars.
 func behind(i *pleg.Instance, pod *v1.Pod, name string) []string {
 	if pod == nil {
 		return nil
@@ -112,10 +112,10 @@ func behind(i *pleg.Instance, pod *v1.Pod, name string) []string {
 	return ids
 }
 
-// await removes from a plan the stops that already run, and the steps that must
-// wait until the whole pod is down. A plan does not wait for a container whose
-// stop failed beyond its grace period: it ends with its sandbox or the pod's
-// cgroup (kubelet: stops sandboxes even if a container stop failed).
+// await removes from a plan the stops that already run, and the steps that must wait until the
+// whole pod is down. A plan does not wait for a container whose stop failed beyond its grace
+// period: it ends with its sandbox or the pod's cgroup (the kubelet stops sandboxes even if a
+// container stop failed).
 func (s *Facts) await(p *Plan) {
 	for k := 0; k < len(p.Steps); k++ {
 		var rest []Action

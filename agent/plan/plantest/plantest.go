@@ -1,5 +1,5 @@
-// Package plantest builds the situations of which the tests of plans and statuses speak: a pod,
-// what the runtime has of it, and what was reported.
+// Package plantest builds the situations that the tests of plans and statuses use: a pod, what the
+// runtime has of it, and what was reported.
 package plantest
 
 import (
@@ -18,26 +18,26 @@ import (
 	"monopod/manifests"
 )
 
-// Noon is when all plans are made.
+// Noon is the time of all plans.
 var Noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// Scene builds Facts. Its zero value wants nothing and finds nothing.
+// Scene builds Facts. Its zero value has the desired pod, and observes nothing.
 type Scene struct {
 	Pod      *v1.Pod
-	Nothing  bool // no pod is wanted under this name
-	Accepted bool // the wanted pod's checkpoint is on disk
-	Retired  bool // and says that the instance is to go
+	Nothing  bool // no pod is desired under this name
+	Accepted bool // the desired pod's checkpoint is on disk
+	Retired  bool // and marks the instance for removal
 	Digest   string
 	Ended    v1.PodPhase
 	Old      *pleg.Instance // of uid "old", with a checkpoint
-	Here     *pleg.Instance // of the wanted uid
+	Here     *pleg.Instance // of the desired uid
 	Failures map[string]plan.Failure
 	Logged   map[string]uint32
 	Fetching map[string]plan.Pull
-	Change   func(*plan.Facts) // nil: as it is
+	Change   func(*plan.Facts) // changes the facts; nil: no change
 }
 
-// Facts is the scene as the facts that a plan is made from, at noon.
+// Facts returns the facts of the scene, at noon.
 func (c Scene) Facts() plan.Facts {
 	s := plan.Facts{Now: Noon, Known: map[string]*checkpoint.Checkpoint{}, Observed: &pleg.Observed{Instances: map[string]*pleg.Instance{}},
 		Failures: c.Failures, Next: c.Logged, Fetching: c.Fetching, Runtime: "fake"}
@@ -76,7 +76,7 @@ func (c Scene) Facts() plan.Facts {
 	return s
 }
 
-// Pod returns a host-network pod with those regular containers.
+// Pod returns a host-network pod with these regular containers.
 func Pod(policy v1.RestartPolicy, names ...string) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-n", Namespace: "default", UID: "u"},
 		Spec: v1.PodSpec{RestartPolicy: policy, HostNetwork: true}}
@@ -86,7 +86,7 @@ func Pod(policy v1.RestartPolicy, names ...string) *v1.Pod {
 	return p
 }
 
-// WithInit gives the pod further init containers.
+// WithInit adds init containers to the pod.
 func WithInit(p *v1.Pod, names ...string) *v1.Pod {
 	for _, n := range names {
 		p.Spec.InitContainers = append(p.Spec.InitContainers, v1.Container{Name: n, Image: "img:1"})
@@ -94,7 +94,7 @@ func WithInit(p *v1.Pod, names ...string) *v1.Pod {
 	return p
 }
 
-// WithSidecar gives the pod a further init container that runs on.
+// WithSidecar adds an init container that keeps running to the pod.
 func WithSidecar(p *v1.Pod, name string) *v1.Pod {
 	always := v1.ContainerRestartPolicyAlways
 	p.Spec.InitContainers = append(p.Spec.InitContainers, v1.Container{Name: name, Image: "img:1", RestartPolicy: &always})
@@ -106,13 +106,14 @@ func World(cs ...pleg.Container) *pleg.Instance {
 	return &pleg.Instance{Sandboxes: []pleg.Sandbox{{ID: "s0", Ready: true, HostNetwork: true}}, Containers: cs}
 }
 
-// Up returns a container of that name and attempt that has run for a minute.
+// Up returns a container of this name and attempt that has run for a minute.
 func Up(name string, attempt uint32) pleg.Container {
 	return pleg.Container{ID: fmt.Sprintf("%s%d", name, attempt), Name: name, Sandbox: "s0", Attempt: attempt,
 		State: rt.ContainerState_CONTAINER_RUNNING, Started: Noon.Add(-time.Minute), Grace: 30 * time.Second}
 }
 
-// Exit returns a container that exited with a code so long ago, after a minute's run.
+// Exit returns a container that exited with this code the duration ago before noon, after a run of
+// a minute.
 func Exit(name string, attempt uint32, code int32, ago time.Duration, mark string) pleg.Container {
 	c := Up(name, attempt)
 	c.State, c.ExitCode, c.Reason, c.BackOff = rt.ContainerState_CONTAINER_EXITED, code, "Error", mark
@@ -131,7 +132,7 @@ func In(state rt.ContainerState, name string) pleg.Container {
 	return c
 }
 
-// Probed gives the pod's container of that name probes of each kind.
+// Probed adds probes of each kind to the pod's container of this name.
 func Probed(p *v1.Pod, name string) *v1.Pod {
 	pr := &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"x"}}}}
 	c := podspec.FindContainer(p, name)
@@ -139,21 +140,21 @@ func Probed(p *v1.Pod, name string) *v1.Pod {
 	return p
 }
 
-// With changes a copy of the container.
+// With returns a changed copy of the container.
 func With(c pleg.Container, change func(*pleg.Container)) pleg.Container {
 	change(&c)
 	return c
 }
 
-// Condemned condemns a container, which then gets 7 s.
+// Condemned returns the container with a kill decision and a grace period of 7 s.
 func Condemned(c pleg.Container) pleg.Container {
 	return With(c, func(c *pleg.Container) {
 		c.Kill = &checkpoint.KillDecision{Reason: "Container a failed liveness probe, will be restarted", Text: "Liveness probe failed: x", Grace: 7 * time.Second}
 	})
 }
 
-// Reported returns a status that says of each container what a line of "name#count
-// state [code]" says: "a#2 running" or "a#0 exited 3". Its id is the name and the count.
+// Reported returns a status with the container states of the lines, each "name#count state [code]":
+// "a#2 running" or "a#0 exited 3". The id of a container is its name and the count.
 func Reported(pod *v1.Pod, lines ...string) *v1.PodStatus {
 	st := &v1.PodStatus{StartTime: &metav1.Time{Time: Noon.Add(-time.Hour)}}
 	for _, l := range lines {
