@@ -1,4 +1,4 @@
-// Package admission says which pods this node has room for.
+// Package admission decides which pods this node has room for.
 package admission
 
 import (
@@ -17,11 +17,10 @@ type Rejection struct {
 	Message message.Text
 }
 
-// check returns why the pod cannot run on the node beside the pods in the totals; nil:
-// it can. own is what its name has in the totals,
-// and spared what it may have of resources that nothing provides. It is a pure function. The first
-// check that fails gives the result: checks that only another manifest passes come
-// before those that may pass later.
+// check returns why the pod cannot run on the node beside the pods in the totals; nil: it can. own
+// is what its name has in the totals, and spared what it may have of resources that no device
+// plugin provides. It is a pure function. The first check that fails gives the result: checks that
+// only another manifest passes come before those that may pass later.
 func check(p *manifests.Pod, c, own, spared *claims, t *totals, f *node.Facts) *Rejection {
 	checks := []func() *Rejection{
 		func() *Rejection { return AdmitOS(p.Pod) },
@@ -40,13 +39,13 @@ func check(p *manifests.Pod, c, own, spared *claims, t *totals, f *node.Facts) *
 	return nil
 }
 
-// The reasons of pods for another operating system.
+// Reasons for pods that require another operating system.
 const (
 	reasonOS      = "PodOSNotSupported"
 	reasonOSLabel = "PodOSSelectorNodeLabelDoesNotMatch"
 )
 
-// AdmitOS checks both ways in which a pod names its operating system.
+// AdmitOS checks both fields in which a pod requires an operating system.
 func AdmitOS(p *v1.Pod) *Rejection {
 	if os, ok := p.Labels[v1.LabelOSStable]; ok && os != string(v1.Linux) {
 		return &Rejection{reasonOSLabel, message.Of(
@@ -59,8 +58,8 @@ func AdmitOS(p *v1.Pod) *Rejection {
 	return nil
 }
 
-// Final reports whether only another manifest can pass: whatever happens to the node
-// and to other pods, this pod has failed.
+// Final reports whether only another manifest can pass: no change of the node or of other pods
+// helps.
 func (r Rejection) Final() bool { return r.Reason == reasonOS || r.Reason == reasonOSLabel }
 
 func admitAppArmor(p *v1.Pod, f *node.Facts) *Rejection {
@@ -88,8 +87,8 @@ func admitGroups(p *v1.Pod, f *node.Facts) *Rejection {
 	return &Rejection{"SupplementalGroupsPolicyNotSupported", why}
 }
 
-// admitPorts refuses a pod that needs a port which another pod has. All versions of
-// another pod count: the previous one may still listen.
+// admitPorts refuses a pod that needs a port of another pod. All versions of another pod count: the
+// previous one may still listen.
 func admitPorts(key manifests.Key, c *claims, t *totals) *Rejection {
 	for _, h := range c.ports {
 		for _, taken := range t.ports[portNumber{h.Protocol, h.Port}] {

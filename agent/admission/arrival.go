@@ -8,7 +8,7 @@ import (
 	"monopod/manifests"
 )
 
-// arrival orders pods in the order of their admission.
+// arrival is the position of a pod in the order of admission.
 type arrival struct {
 	seen time.Time // when the manifest was first read; zero: not known
 	name string

@@ -13,7 +13,7 @@ import (
 	"monopod/manifests/defaults"
 )
 
-// claims is what a pod name takes of the node, computed once for each version.
+// claims are the resources of the node that a pod name takes, computed once for each version.
 type claims struct {
 	pods     int64
 	requests []request // above 0, in the order in which they are checked
@@ -40,9 +40,9 @@ func claimsOf(p *v1.Pod) claims {
 	return c
 }
 
-// beside returns the claims of two versions of a pod, of which one runs at a time: the
-// larger request counts for each resource, and the ports of both, as the previous
-// version may still listen.
+// beside returns the claims of two versions of a pod that do not run at the same time: the larger
+// request counts for each resource, and the ports of both, as the previous version may still
+// listen.
 func (c claims) beside(d claims) claims {
 	switch {
 	case c.pods == 0:
@@ -78,7 +78,7 @@ func (d *claims) isLess(c *claims) bool {
 		slices.ContainsFunc(c.ports, func(h defaults.HostPort) bool { return !slices.Contains(d.ports, h) })
 }
 
-// byWeight orders resources as they are checked: cpu, memory, disk, the rest by name.
+// byWeight orders resources for the checks: cpu, memory, disk, the rest by name.
 func byWeight(a, b v1.ResourceName) int {
 	first := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}
 	rank := func(n v1.ResourceName) int {
@@ -102,7 +102,7 @@ type portNumber struct {
 	port     int32
 }
 
-// holder is who has a port of an address.
+// holder is the pod that has a port of an address.
 type holder struct {
 	ip  string
 	key manifests.Key
@@ -112,7 +112,7 @@ func newTotals() totals {
 	return totals{requests: map[v1.ResourceName]resource.Quantity{}, ports: map[portNumber][]holder{}}
 }
 
-// replace makes the claims of a pod name now instead of before.
+// replace exchanges the claims of a pod name in the totals.
 func (t *totals) replace(key manifests.Key, before, now *claims) {
 	t.pods += now.pods - before.pods
 	for _, r := range before.requests {

@@ -11,8 +11,7 @@ import (
 	"monopod/agent/node"
 )
 
-// admitNode refuses a pod whose node selector or required node affinity asks
-// for another node.
+// admitNode refuses a pod whose node selector or required node affinity does not match this node.
 func admitNode(p *v1.Pod, f *node.Facts) *Rejection {
 	if selectsNode(p.Spec.NodeSelector, f.Labels) && affine(p, f.Labels) {
 		return nil
@@ -29,7 +28,7 @@ func selectsNode(selector, node map[string]string) bool {
 	return true
 }
 
-// affine reports whether one of the required terms, if there are any, fits the node.
+// affine reports whether one of the required terms, if there are any, matches the node.
 func affine(p *v1.Pod, node map[string]string) bool {
 	a := p.Spec.Affinity
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -39,8 +38,8 @@ func affine(p *v1.Pod, node map[string]string) bool {
 	return slices.ContainsFunc(terms, func(t v1.NodeSelectorTerm) bool { return termFits(t, p.Spec.NodeName, node) })
 }
 
-// termFits reports whether the node has all that a term asks for. An empty or invalid
-// term fits no node.
+// termFits reports whether the node meets all requirements of a term. An empty or invalid term
+// matches no node.
 func termFits(t v1.NodeSelectorTerm, name string, node map[string]string) bool {
 	if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
 		return false

@@ -11,10 +11,10 @@ import (
 	"monopod/agent/node"
 )
 
-// admitResources refuses claims for which not enough is left beside the other pods. own
-// is what the pod's name has in the totals. A kubelet ignores extended resources that the
-// node does not know, and has the pod run without its device; here such a pod waits, unless
-// a former agent accepted a version of it that asks for as much, which is what is spared.
+// admitResources refuses claims for which the other pods leave too little. own is what the pod's
+// name has in the totals. A kubelet ignores extended resources that the node does not know, and
+// runs the pod without its device; here such a pod waits, unless an older agent accepted a version
+// of it with the same amount, which is spared.
 func admitResources(c, own, spared *claims, t *totals, f *node.Facts) *Rejection {
 	if most := f.Allocatable.Pods().Value(); t.pods-own.pods >= most {
 		return outOf(v1.ResourcePods, "1", fmt.Sprint(t.pods-own.pods), fmt.Sprint(most))
@@ -41,7 +41,7 @@ func isExtended(name v1.ResourceName) bool {
 	return ok && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io")
 }
 
-// amount returns a quantity as people write it: cores or thousandths of one, bytes with a
+// amount returns a quantity in the form that people use: cores or thousandths of one, bytes with a
 // unit, or a number.
 func amount(name v1.ResourceName, q resource.Quantity) string {
 	if isExtended(name) || name == v1.ResourceCPU {

@@ -7,23 +7,23 @@ import (
 	"monopod/manifests"
 )
 
-// Waiter is a version that waits for room, or for a uid, while the one before it runs, and that has
-// all else that it needs.
+// Waiter is a version that waits for room, or for a uid, while its former version runs, and that
+// lacks nothing else.
 type Waiter struct {
 	Pod *manifests.Pod
 	Why Rejection
 }
 
-// mover is a Waiter whose room is taken for a moment, to see who fits beside it.
+// mover is a Waiter whose room is freed in the totals temporarily, to find out which waiters fit.
 type mover struct {
 	pod    *manifests.Pod
 	key    manifests.Key
 	claims claims
 }
 
-// Swaps returns those of the pods that wait for each other's allocations, such as two that
-// exchange their ports or uids: each of them fits once all of them have moved, none before. The
-// only way there is to stop all their previous versions first. It changes nothing.
+// Swaps returns the pods that wait for each other's allocations, such as two that exchange their
+// ports or uids: each of them fits only after all of them have moved. This requires that all their
+// previous versions stop first. Swaps changes nothing.
 func (s *Table) Swaps(waiting []Waiter) []manifests.Key {
 	moving := s.movers(waiting)
 	for _, m := range moving {
@@ -40,8 +40,8 @@ func (s *Table) Swaps(waiting []Waiter) []manifests.Key {
 	return keys
 }
 
-// movers returns those that have an allocation to give, in order of arrival. A version that has
-// ended has only its uid.
+// movers returns the waiters that have an allocation to give, in order of arrival. A version that
+// has ended has only its uid.
 func (s *Table) movers(waiting []Waiter) (all []*mover) {
 	for _, w := range waiting {
 		m := &mover{pod: w.Pod, key: w.Pod.Key()}
@@ -57,8 +57,8 @@ func (s *Table) movers(waiting []Waiter) (all []*mover) {
 	return all
 }
 
-// fitting returns those that fit as the totals have it. The last to arrive is the first to be left
-// out: the totals have what it has now, before the others are asked.
+// fitting returns the waiters that fit into the present totals. The last to arrive is the first to
+// be left out: its present claims are added to the totals before the others are checked.
 func (s *Table) fitting(moving []*mover) []*mover {
 	left := slices.Clone(moving)
 	for k, m := range slices.Backward(moving) {
@@ -70,7 +70,7 @@ func (s *Table) fitting(moving []*mover) []*mover {
 	return left
 }
 
-// fitsAfter reports whether a pod that moves can be admitted once all have moved.
+// fitsAfter reports whether a mover can be admitted once all have moved.
 func (s *Table) fitsAfter(m *mover, moving []*mover) (fits bool) {
 	err := panics.Contain(func() {
 		fits = s.uidMoves(m, moving) && check(m.pod, &m.claims, &m.claims, &s.entries[m.key].spared, &s.totals, &s.facts) == nil
@@ -78,7 +78,7 @@ func (s *Table) fitsAfter(m *mover, moving []*mover) (fits bool) {
 	return err == nil && fits
 }
 
-// uidMoves reports whether the uid of a waiting pod is free once all pods that move have moved.
+// uidMoves reports whether the uid of a waiting pod is free once all movers have moved.
 func (s *Table) uidMoves(m *mover, moving []*mover) bool {
 	isTwice := func(o *mover) bool { return o != m && o.pod.UID == m.pod.UID }
 	if slices.ContainsFunc(moving, isTwice) {

@@ -12,8 +12,8 @@ import (
 	"monopod/manifests/decode"
 )
 
-// safeSysctls returns the sysctls that harm no other pod, each with the first kernel
-// in which that holds.
+// safeSysctls returns the sysctls that do not affect other pods, each with the first kernel for
+// which that is true.
 func safeSysctls() map[string]node.Kernel {
 	return map[string]node.Kernel{
 		"kernel.shm_rmid_forced":              {},

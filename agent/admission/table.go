@@ -9,37 +9,37 @@ import (
 	"monopod/manifests"
 )
 
-// Table holds the allocations of the admitted pods. The sync loop's goroutine owns it, so that
-// no two pods can take the last port. What it does for one pod costs as much as that pod claims,
-// however many others there are.
+// Table holds the allocations of the admitted pods. The sync loop's goroutine owns it, so that no
+// two pods can take the last port. The cost of an operation on one pod depends on the claims of
+// that pod, not on the number of pods.
 type Table struct {
 	Uids *UidHolders
 
 	facts    node.Facts
 	entries  map[manifests.Key]*entry
 	totals   totals                     // of all entries
-	fault    func(p *v1.Pod, err error) // told of a panic over a pod's claims
-	freed    bool                       // something that pods may wait for, since the last TakeFreed
-	uidWaits bool                       // a pod was told since then which pod has the uid that it waits for
-	checks   int                        // made for Room so far
+	fault    func(p *v1.Pod, err error) // called for a panic over a pod's claims
+	freed    bool                       // something that pods may wait for was freed since the last TakeFreed
+	uidWaits bool                       // since then a refusal named the pod that has the wanted uid
+	checks   int                        // the number of checks for Room so far
 	asked    question
 }
 
 // entry is the allocation of one pod name.
 type entry struct {
-	pod     *manifests.Pod // the admitted version; nil: none, or it is to go
+	pod     *manifests.Pod // the admitted version; nil: none, or it is in removal
 	claims  claims         // of that version
 	over    bool           // that version has ended and takes nothing
 	leaving []claims       // of previous versions that may still run
-	back    claims         // of a version that may come back; none: its room is not kept
-	spared  claims         // what former agents let the pod have of resources that nothing provides
-	counted claims         // of all of them, as in the totals
+	back    claims         // of a version that may be restored; none: its room is not kept
+	spared  claims         // what older agents let the pod have of resources that no device plugin provides
+	counted claims         // the sum of these, as in the totals
 }
 
-// NewTable returns the allocations as previous agents left them: an admitted pod keeps
-// its allocation until its manifest changes. fault is told of each pod whose claims
-// cannot be computed: it counts as one that takes nothing, as the fault of one pod
-// must not keep all others from starting.
+// NewTable returns the allocations as previous agents left them: an admitted pod keeps its
+// allocation until its manifest changes. fault is called for each pod whose claims cannot be
+// computed: it counts as taking nothing, as the fault of one pod must not prevent all others from
+// starting.
 func NewTable(facts node.Facts, checkpoints []*checkpoint.Checkpoint, fault func(p *v1.Pod, err error)) *Table {
 	s := &Table{facts: facts, fault: fault, Uids: newUIDHolders(checkpoints),
 		entries: map[manifests.Key]*entry{}, totals: newTotals()}
@@ -70,7 +70,7 @@ func (s *Table) count(p *v1.Pod) (c claims) {
 	return c
 }
 
-// entry returns the entry of a pod name, a new one if there is none.
+// entry returns the entry of a pod name, and creates it if there is none.
 func (s *Table) entry(key manifests.Key) *entry {
 	if s.entries[key] == nil {
 		s.entries[key] = &entry{}
@@ -78,7 +78,7 @@ func (s *Table) entry(key manifests.Key) *entry {
 	return s.entries[key]
 }
 
-// recount brings the totals up to date with a changed entry.
+// recount updates the totals for a changed entry.
 func (s *Table) recount(key manifests.Key, at *entry) {
 	var now claims
 	if at.pod != nil && !at.over {
@@ -93,7 +93,7 @@ func (s *Table) recount(key manifests.Key, at *entry) {
 	at.counted = now
 }
 
-// Admitted returns the admitted version of a pod name; nil: there is none, or it is to go.
+// Admitted returns the admitted version of a pod name; nil: none, or it is in removal.
 func (s *Table) Admitted(key manifests.Key) *manifests.Pod {
 	if at := s.entries[key]; at != nil {
 		return at.pod
@@ -109,13 +109,13 @@ func (s *Table) Runs(key manifests.Key) *manifests.Pod {
 	return nil
 }
 
-// Len returns how many pod names have an allocation, or were asked about.
+// Len returns the number of pod names that have an allocation, or were checked.
 func (s *Table) Len() int { return len(s.entries) }
 
-// Facts returns what the node is and has.
+// Facts returns the facts of the node.
 func (s *Table) Facts() node.Facts { return s.facts }
 
-// SetFacts takes over what the node is and has now. If that changes, something may be free.
+// SetFacts sets the facts of the node. If they change, something may be free.
 func (s *Table) SetFacts(f node.Facts) {
 	if !f.Same(&s.facts) {
 		s.facts, s.freed = f, true
@@ -130,8 +130,7 @@ func (s *Table) Room(p *manifests.Pod) *Rejection {
 	return s.fits(p, &s.asked.claims)
 }
 
-// Fits is Room for a version that is not about to take it, and that may never come: nothing of it
-// is kept.
+// Fits is Room for a version that may never be taken: no claims are cached for Take.
 func (s *Table) Fits(p *manifests.Pod) *Rejection {
 	c := claimsOf(p.Pod)
 	return s.fits(p, &c)
@@ -148,14 +147,13 @@ func (s *Table) fits(p *manifests.Pod, c *claims) *Rejection {
 	return check(p, c, &at.counted, &at.spared, &s.totals, &s.facts)
 }
 
-// question is the version that Room was asked for last, with its claims.
+// question is the version that Room last checked, with its claims.
 type question struct {
 	pod    *manifests.Pod
 	claims claims
 }
 
-// takeAsked returns, once, the claims of a version for which Room was asked just now; nil: it
-// was not.
+// takeAsked returns, once, the claims of a version that Room has just checked; nil: it has not.
 func (s *Table) takeAsked(p *manifests.Pod) *claims {
 	was := s.asked
 	s.asked = question{}
@@ -165,7 +163,7 @@ func (s *Table) takeAsked(p *manifests.Pod) *claims {
 	return &was.claims
 }
 
-// Take allocates what a version needs for which there is room, and releases the allocation of
+// Take allocates what a version needs and for which there is room, and releases the allocation of
 // the previous one. It returns why it cannot: another pod took the uid meanwhile.
 func (s *Table) Take(p *manifests.Pod) *Rejection {
 	key := p.Key()
@@ -199,15 +197,15 @@ func (s *Table) TakeFreed() bool {
 	return freed
 }
 
-// Spare lets a version that a former agent accepted, and that may come back, have what it had
-// then of resources that nothing provides.
+// Spare lets a version that an older agent accepted, and that may be restored, have what it had
+// then of resources that no device plugin provides.
 func (s *Table) Spare(p *manifests.Pod) {
 	at := s.entry(p.Key())
 	at.spared = at.spared.beside(s.count(p.Pod))
 }
 
-// Reserve keeps the room of a version that may come back, beside what its successor takes, until
-// Unreserve, or until the pod is stopped or gives its place to others.
+// Reserve keeps the room of a version that may be restored, in addition to that of its successor,
+// until Unreserve, or until the pod is stopped or makes room for others.
 func (s *Table) Reserve(p *manifests.Pod) {
 	at := s.entry(p.Key())
 	at.back = s.count(p.Pod)
@@ -222,11 +220,10 @@ func (s *Table) Unreserve(key manifests.Key) {
 	}
 }
 
-// TakeOver lets p, which claims the same, take the place of the admitted version of its
-// name.
+// TakeOver makes p, which has the same claims, the admitted version of its name.
 func (s *Table) TakeOver(p *manifests.Pod) { s.entry(p.Key()).pod = p }
 
-// Free releases the admitted version of a pod name, which may still run: its allocation is free
+// Free releases the admitted version of a pod name. It may still run: its allocation becomes free
 // once it is gone.
 func (s *Table) Free(key manifests.Key) {
 	if at := s.entries[key]; at != nil {
@@ -236,7 +233,7 @@ func (s *Table) Free(key manifests.Key) {
 	}
 }
 
-// release makes the admitted version a previous one. It must be counted afterwards.
+// release makes the admitted version a previous one. The caller must recount afterwards.
 func (s *Table) release(at *entry) {
 	s.freed = s.freed || s.uidWaits && at.pod != nil
 	if at.pod != nil && !at.over {
@@ -245,8 +242,8 @@ func (s *Table) release(at *entry) {
 	at.pod, at.claims, at.over = nil, claims{}, false
 }
 
-// Update records the state of the version that a worker was last given. cleared:
-// nothing of previous versions is left; ended: the version has ended.
+// Update records the state of the version that a worker was last sent. cleared: nothing of previous
+// versions is left; ended: the version has ended.
 func (s *Table) Update(key manifests.Key, cleared, ended bool) {
 	at := s.entries[key]
 	if at == nil {

@@ -15,11 +15,10 @@ import (
 // ReasonUIDInUse is the reason of a pod that waits because another pod has its uid.
 const ReasonUIDInUse = "UIDInUse"
 
-// UidHolders records which pod name has which uid. A pod's folder, checkpoint, cgroup
-// and user namespace are named by its uid alone, so one pod name at a time has it:
-// from its admission, its checkpoint or its first relist until nothing of it is left.
-// Any goroutine may take a free uid; only the sync loop gives one back. For nil, no
-// uid is taken.
+// UidHolders records which pod name has which uid. A pod's folder, checkpoint, cgroup and user
+// namespace are named by its uid alone, so one pod name at a time has it: from its admission, its
+// checkpoint or its first relist until nothing of it is left. Any goroutine may take a free uid;
+// only the sync loop releases one. For nil, no uid is taken.
 type UidHolders struct {
 	mu     sync.Mutex
 	holder map[types.UID]manifests.Key
@@ -34,7 +33,7 @@ func newUIDHolders(checkpoints []*checkpoint.Checkpoint) *UidHolders {
 	return u
 }
 
-// Take gives the uid to the pod name. If another name has it, Take returns that one.
+// Take assigns the uid to the pod name. If another name has it, Take returns that name.
 func (u *UidHolders) Take(uid types.UID, key manifests.Key) (other manifests.Key, free bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -58,7 +57,7 @@ func (u *UidHolders) Other(uid types.UID, key manifests.Key) (manifests.Key, boo
 	return other, held && other != key
 }
 
-// keep releases all uids of the pod name but these, and reports whether there were any.
+// keep releases all uids of the pod name but these, and reports whether it released any.
 func (u *UidHolders) keep(key manifests.Key, uids ...types.UID) (released bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -86,7 +85,7 @@ func (s *Table) uidInUse(p *manifests.Pod) *Rejection {
 	return s.refuseUID(p, other)
 }
 
-// takeUID gives the pod its uid, or refuses it.
+// takeUID assigns the pod its uid, or refuses the pod.
 func (s *Table) takeUID(p *manifests.Pod) *Rejection {
 	if other, free := s.Uids.Take(p.UID, p.Key()); !free {
 		return s.refuseUID(p, other)

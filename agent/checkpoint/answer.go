@@ -15,7 +15,7 @@ import (
 
 // answerHead is the first line of the file of an answer; the body follows it.
 type answerHead struct {
-	URL      string `json:"url"` // hex SHA-256 of it: it may hold secrets
+	URL      string `json:"url"` // hex SHA-256 of the URL, which may contain secrets
 	Sum      string `json:"sum"` // hex SHA-256 of the body
 	ETag     string `json:"etag,omitempty"`
 	Modified string `json:"lastModified,omitempty"`

@@ -12,10 +12,10 @@ import (
 	"monopod/agent/disk"
 )
 
-// Boot is the run of the kernel that the agent lives in.
+// Boot is the boot of the machine that the agent runs in.
 type Boot struct {
 	ID     string               // "": not known
-	Since  time.Time            // by the current clock; zero: not known
+	Since  time.Time            // when the machine booted, by the current clock; zero: not known
 	Uptime func() time.Duration // the time since the boot, suspend included; nil: not known
 }
 
@@ -31,7 +31,7 @@ func ReadBoot() Boot {
 	return b
 }
 
-// LastBoot returns the id of the boot that a file holds, "": none is known.
+// LastBoot returns the id of the boot that a file contains; "": none is known.
 func (r *Root) LastBoot(path string) (id string) {
 	err := disk.ReadOrAside(path, func(b []byte) error {
 		if id = strings.TrimSpace(string(b)); !bootForm.MatchString(id) {
@@ -48,7 +48,7 @@ func (r *Root) LastBoot(path string) (id string) {
 
 var bootForm = regexp.MustCompile(`^[0-9a-f-]{36}$`)
 
-// uptime returns CLOCK_BOOTTIME, 0 if the kernel does not tell it.
+// uptime returns CLOCK_BOOTTIME; 0 if the kernel does not report it.
 func uptime() time.Duration {
 	var up unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {
@@ -57,8 +57,8 @@ func uptime() time.Duration {
 	return time.Duration(up.Nano())
 }
 
-// Mark is a moment of a boot. The machine's clock may be set at any time, which
-// changes no mark: a duration that must outlive the agent is counted from one.
+// Mark is a moment of a boot. Setting the machine's clock changes no mark: a duration that must
+// outlive the agent is counted from one.
 type Mark struct {
 	Boot string        `json:"boot"`
 	Up   time.Duration `json:"up"` // since the boot, ns
@@ -81,18 +81,18 @@ func (m Mark) Since(now Mark) (d time.Duration, ok bool) {
 	return max(now.Up-m.Up, 0), m.Boot != "" && m.Boot == now.Boot
 }
 
-// Active is how long a pod has been active: Before, and the time since the mark
-// if that is of the current boot. The time for which the machine was off does
-// not count; nor does, after a crash of the machine, the time since the last save.
-// Where no boot is known, a mark is of the current one unless that is younger: what
-// counts then is at most the time since the machine booted.
+// Active is how long a pod has been active: Before, and the time since the mark if that is of the
+// current boot. The time for which the machine was off does not count; nor does, after a crash of
+// the machine, the time since the last save. If no boot is known, a mark counts as one of the
+// current boot unless its uptime is larger than the present one: the counted time is then at most
+// the time since the machine booted.
 type Active struct {
 	Mark
 	Before time.Duration `json:"before,omitempty"` // ns
 }
 
-// At returns how long the pod has been active. counts is false if the mark is of
-// another boot, or of none.
+// At returns how long the pod has been active. counts is false if the mark is of another boot, or
+// there is none.
 func (a *Active) At(now Mark) (d time.Duration, counts bool) {
 	since, same := a.Since(now)
 	unknown := a.Boot == "" && now.Boot == "" && 0 < a.Up && a.Up <= now.Up

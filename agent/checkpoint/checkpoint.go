@@ -1,13 +1,13 @@
 // Package checkpoint stores on disk what an agent must remember when it is restarted.
 //
-// A former agent may use the root dir in between. It passes over fields that it does not know, and
-// leaves them out of a file that it writes again; the comment of each such field says what that
-// means. Of the files it knows no next.json (see NextFile), no claims (of package volume) and no
-// history. An object that is retained it takes for one that manifests give, and removes it once
-// these were read and do not: what runs with it runs on, and this agent says afterwards that its
-// next start would fail. A stop, a hold and the record of a trial are as they were. Nothing
-// restarts, neither on the way there nor back. The tests have a table of what it reads of each
-// file.
+// An older version of the agent may use the root dir in between. It ignores fields that it does not
+// know, and omits them when it writes a file again; the comment of each such field states the
+// effect. It does not know the files next.json (see NextFile), claims (of package volume) and
+// history. It treats a retained object as one that manifests give, and removes it once the
+// manifests were read and do not give it: what runs with that object runs on, and this agent later
+// reports that its next start would fail. Stops, holds and the records of trials are unchanged.
+// Nothing restarts when the agent is replaced by the older one, nor on the way back. The tests have
+// a table of what the older agent reads of each file.
 package checkpoint
 
 import (
@@ -36,37 +36,38 @@ type Checkpoint struct {
 	File     string      `json:"file"`     // the manifest it came from
 	Digest   string      `json:"digest"`   // of the manifest, see manifests.Restored
 	Accepted metav1.Time `json:"accepted"` // the pod's startTime
-	// Bounded is set of a version that was accepted under the rule that bounds the files that
-	// are made for a pod. Former agents had none, so that theirs is not held to it.
+	// Bounded is set if the version was accepted under the rule that bounds the files that are made
+	// for a pod. Older agents had no such rule, so it does not apply to their versions.
 	Bounded bool `json:"bounded,omitempty"`
-	// Boot is the boot in which the pod was accepted or, if it starts after others or
-	// never restarts, started last; "": unknown, which counts as the current one. After
-	// an interruption it is none.
+	// Boot is the boot in which the pod was accepted or, if it starts after others or never
+	// restarts, was last started; "": unknown, which counts as the current one. After an
+	// interruption it is no boot.
 	Boot string `json:"boot,omitempty"`
-	// Active is how long the pod has been active, for a deadline that it has or may get; nil:
-	// not known, as former agents kept it of pods with a deadline alone.
+	// Active is how long the pod has been active, for a deadline that it has or may get; nil: not
+	// known, as older agents kept it only for pods with a deadline.
 	Active *Active `json:"active,omitempty"`
 	// Removed is when the removal of the instance was recorded; nil: see its
 	// deletionTimestamp.
 	Removed *Mark `json:"removed,omitempty"`
-	// Pod is the accepted pod. Its deletionTimestamp is set once the instance
-	// must go, its status once it has ended.
+	// Pod is the accepted pod. Its deletionTimestamp is set once the instance must be removed, its
+	// status once it has ended.
 	Pod *v1.Pod `json:"pod"`
-	// KillDecisions are of containers that must stop although the pod runs on, by id.
+	// KillDecisions are the decisions, by id, about containers that must stop although the pod
+	// continues to run.
 	KillDecisions map[string]KillDecision `json:"condemned,omitempty"`
 
 	HooksDone      map[string]string `json:"hooked,omitempty"`  // by container name: the id of the attempt whose postStart hook is done
 	Result         *Result           `json:"verdict,omitempty"` // how the pod ends once it is stopped; nil: it runs on
 	Marks          map[string]string `json:"marks,omitempty"`   // by container name: the back-off mark of its first attempt after a reset
 	ReplaceSandbox string            `json:"renew,omitempty"`   // id of the sandbox that a restart request replaces
-	// Excused is how many attempts of a Job's containers ended by an interruption, by
-	// container name. Former agents count them among those that the Job has.
+	// Excused is how many attempts of a Job's containers ended by an interruption, by container
+	// name. Older agents count them as attempts of the Job.
 	Excused map[string]uint32 `json:"excused,omitempty"`
 
 	// Revision counts the versions that were accepted in place of the first one.
 	Revision  int            `json:"revision,omitempty"`
 	Changed   map[string]int `json:"changed,omitempty"`   // by container name: the revision since which its attempts are current
-	Following *Following     `json:"following,omitempty"` // nil: all has followed the accepted version
+	Following *Following     `json:"following,omitempty"` // nil: everything follows the accepted version
 
 	Unwritten bool // it is not on disk: the disk did not take it
 	Next      bool `json:"-"` // it is in next.json: see Accepted
@@ -75,7 +76,7 @@ type Checkpoint struct {
 func (c *Checkpoint) Key() manifests.Key { return manifests.KeyOf(c.Pod) }
 func (c *Checkpoint) Uid() string        { return string(c.Pod.UID) }
 
-// IsRemoving reports whether the instance must go, whatever the manifests say.
+// IsRemoving reports whether the instance must be removed, whatever the manifests contain.
 func (c *Checkpoint) IsRemoving() bool { return c.Pod.DeletionTimestamp != nil }
 
 // Ended returns the phase in which the instance has ended, or "".
@@ -105,8 +106,8 @@ func NewCheckpoint(p *manifests.Pod, now metav1.Time) *Checkpoint {
 	return &Checkpoint{File: p.File, Digest: p.Digest, Accepted: now, Bounded: !p.Unbounded, Pod: p.Pod}
 }
 
-// ActiveFor returns for how long the pod has been active, and whether that is counted in this
-// boot: if not, it counts from the next save.
+// ActiveFor returns how long the pod has been active, and whether that is counted in this boot: if
+// not, it counts from the next save.
 func (c *Checkpoint) ActiveFor(now Mark) (active time.Duration, counts bool) {
 	if c.Active == nil {
 		return 0, false
@@ -114,21 +115,21 @@ func (c *Checkpoint) ActiveFor(now Mark) (active time.Duration, counts bool) {
 	return c.Active.At(now)
 }
 
-// InBoot returns a copy that says the instance started in this boot.
+// InBoot returns a copy that records that the instance started in this boot.
 func (c *Checkpoint) InBoot(b Boot) *Checkpoint {
 	d := *c
 	d.Boot = b.ID
 	return &d
 }
 
-// OfEarlierBoot reports whether the instance started last before the machine booted, and
-// was not stopped for that.
+// OfEarlierBoot reports whether the instance was last started before the machine booted, and was
+// not stopped for that boot.
 func (c *Checkpoint) OfEarlierBoot(now Mark) bool {
 	return c.Boot != "" && c.Boot != noBoot && now.Boot != "" && c.Boot != now.Boot
 }
 
-// Removing returns a copy that says the instance must go. at is the same moment
-// as now, from which the rest of its grace period is counted.
+// Removing returns a copy that records that the instance must be removed. at is the same moment as
+// now; the rest of its grace period is counted from it.
 func (c *Checkpoint) Removing(now metav1.Time, at Mark) *Checkpoint {
 	d := *c
 	d.Pod = c.Pod.DeepCopy()
@@ -136,7 +137,7 @@ func (c *Checkpoint) Removing(now metav1.Time, at Mark) *Checkpoint {
 	return &d
 }
 
-// RemovingFor returns for how long the instance has been going.
+// RemovingFor returns for how long the instance has been in removal.
 func (c *Checkpoint) RemovingFor(wall time.Time, now Mark) time.Duration {
 	if c.Removed != nil {
 		if d, same := c.Removed.Since(now); same {
@@ -147,15 +148,15 @@ func (c *Checkpoint) RemovingFor(wall time.Time, now Mark) time.Duration {
 	return max(wall.Sub(c.Pod.DeletionTimestamp.Time)-time.Second, 0)
 }
 
-// WithActive returns a copy that says for how long the pod has been active until now, from
-// which that goes on. With a zero mark it stands still.
+// WithActive returns a copy that records for how long the pod has been active until now, from which
+// that time continues. With a zero mark it does not continue.
 func (c *Checkpoint) WithActive(before time.Duration, now Mark) *Checkpoint {
 	d := *c
 	d.Active = &Active{Mark: now, Before: before}
 	return &d
 }
 
-// WithEnd returns a copy that says the instance has ended with this status.
+// WithEnd returns a copy that records that the instance has ended with this status.
 func (c *Checkpoint) WithEnd(s v1.PodStatus) *Checkpoint {
 	d := *c
 	d.Pod = c.Pod.DeepCopy()
@@ -163,7 +164,7 @@ func (c *Checkpoint) WithEnd(s v1.PodStatus) *Checkpoint {
 	return &d
 }
 
-// WithHookDone returns a copy that says the container's postStart hook is done.
+// WithHookDone returns a copy that records that the container's postStart hook is done.
 func (c *Checkpoint) WithHookDone(name, id string) *Checkpoint {
 	d := *c
 	d.HooksDone = maps.Clone(c.HooksDone)
@@ -174,7 +175,7 @@ func (c *Checkpoint) WithHookDone(name, id string) *Checkpoint {
 	return &d
 }
 
-// WithResult returns a copy that says how the instance ends.
+// WithResult returns a copy that records how the instance ends.
 func (c *Checkpoint) WithResult(v Result) *Checkpoint {
 	d := *c
 	d.Result = &v
@@ -191,9 +192,9 @@ func (c *Checkpoint) WithMarks(marks map[string]string) *Checkpoint {
 // Save writes the checkpoint to disk, synced.
 func (r *Root) Save(c *Checkpoint) error { return r.save(c, disk.WriteFile) }
 
-// SaveLightly is Save of what need not survive a power cut, as it is about processes
-// or decided again: the previous checkpoint may come back. It costs one fsync of two, but
-// for an interruption, after which the power goes.
+// SaveLightly is Save for content that need not survive a power cut, as it is about processes or
+// will be decided again: a power cut may restore the previous checkpoint. It needs one fsync
+// instead of two; an interruption is saved fully, as the power goes off after it.
 func (r *Root) SaveLightly(c *Checkpoint) error {
 	if c.Boot == noBoot {
 		return r.Save(c)
@@ -229,9 +230,9 @@ func (r *Root) saveAs(c *Checkpoint, file string, write func(string, []byte, os.
 	return nil
 }
 
-// Checkpoints reads all checkpoints, and those of next versions that are accepted. An unusable one is logged and left out; its
-// instance is then known from the runtime alone. Pods have the defaults and digests of
-// this build, whichever one stored them: only another manifest makes another pod.
+// Checkpoints reads all checkpoints, including those of accepted next versions. An unusable one is
+// logged and left out; its instance is then known from the runtime only. Pods have the defaults and
+// digests of this build, whichever one stored them: only another manifest makes another pod.
 func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 	dirs, err := os.ReadDir(r.Path("pods"))
 	if err != nil {
@@ -286,10 +287,10 @@ func PodsIn(root string) ([]*v1.Pod, error) {
 	return all, nil
 }
 
-// errUnusable: a checkpoint was read and is not one of its pod.
+// errUnusable reports that a checkpoint was read and is not one of its pod.
 var errUnusable = errors.New("it is not the checkpoint of this pod")
 
-// load reads a pod's checkpoint. The error is *disk.Damaged if reading it again is in vain.
+// load reads a pod's checkpoint. The error is *disk.Damaged if another read would fail, too.
 func (r *Root) load(uid string, read func(path string, parse func([]byte) error) error) (*Checkpoint, error) {
 	return r.loadFrom(r.checkpoint(uid), uid, read)
 }
@@ -315,11 +316,11 @@ func (r *Root) loadFrom(file, uid string, read func(path string, parse func([]by
 	return &c, nil
 }
 
-// checkpoint is where the checkpoint of a pod is.
+// checkpoint returns the path of the checkpoint of a pod.
 func (r *Root) checkpoint(uid string) string { return r.Path("pods", uid, "pod.json") }
 
-// Remains returns the names of the pods of which something is left: each has a
-// dir until everything else of it is gone.
+// Remains returns the names of the pods of which something is left: each has a dir until everything
+// else of it is removed.
 func (r *Root) Remains(log *slog.Logger) []string {
 	names := map[string]string{}
 	all, _ := r.Checkpoints(log)
@@ -338,12 +339,12 @@ func (r *Root) Remains(log *slog.Logger) []string {
 	return out
 }
 
-// noBoot is the boot of a pod that was interrupted: it starts in its order.
+// noBoot is the boot of a pod that was interrupted: the pod starts in its start order.
 const noBoot = "none"
 
-// Interrupted returns a copy that says the pod starts from nothing, in its start order,
-// with another sandbox than this one; "": it has none. The attempts of these containers, which
-// end by that, do not count, nor does the time until it starts.
+// Interrupted returns a copy that records that the pod starts from the beginning, in its start
+// order, with a sandbox other than this one; "": it has none. The attempts of the excused
+// containers, which end by that, do not count, nor does the time until the pod starts.
 func (c *Checkpoint) Interrupted(sandbox string, excused ...string) *Checkpoint {
 	d := *c
 	d.Boot, d.Excused = noBoot, maps.Clone(c.Excused)
@@ -359,12 +360,12 @@ func (c *Checkpoint) Interrupted(sandbox string, excused ...string) *Checkpoint 
 	return &d
 }
 
-// IsInterrupted reports whether the pod starts from nothing, and has not since it was
-// interrupted.
+// IsInterrupted reports whether the pod must start from the beginning, and has not started since it
+// was interrupted.
 func (c *Checkpoint) IsInterrupted() bool { return c.Boot == noBoot }
 
-// WithSandboxReplaced returns a copy that says the pod must get a new sandbox in
-// place of this one.
+// WithSandboxReplaced returns a copy that records that the pod must get a new sandbox in place of
+// this one.
 func (c *Checkpoint) WithSandboxReplaced(sandbox string) *Checkpoint {
 	d := *c
 	d.ReplaceSandbox = sandbox

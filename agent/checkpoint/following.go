@@ -9,17 +9,17 @@ import (
 	"monopod/manifests"
 )
 
-// Following is what is yet to follow a version that was accepted in place, beside the
-// containers that restart.
+// Following is what must still follow a version that was accepted in place, besides the restart of
+// containers.
 type Following struct {
 	Resize []string           `json:"resize,omitempty"` // containers that may have former cpu and memory
-	Former *cgroups.Resources `json:"former,omitempty"` // of the pod's cgroup, which keeps the larger values until all fits; nil: no other ones
-	Raised bool               `json:"raised,omitempty"` // volumes have followed, and the cgroup has the larger values
+	Former *cgroups.Resources `json:"former,omitempty"` // the former values of the pod's cgroup, which keeps the larger ones until all fits; nil: no other ones
+	Raised bool               `json:"raised,omitempty"` // volumes are updated, and the cgroup has the larger values
 }
 
-// Updated returns a copy that says another version of the pod is accepted, which differs
-// as v says. former: the values of the pod's cgroup so far. hooked: containers, with the
-// ids of their attempts, that started before they had a postStart hook.
+// Updated returns a copy that records that another version of the pod is accepted; v is how it
+// differs. former: the values of the pod's cgroup so far. hooked: containers, with the ids of their
+// attempts, that started before they had a postStart hook.
 func (c *Checkpoint) Updated(p *manifests.Pod, v update.Verdict, former cgroups.Resources, hooked map[string]string) *Checkpoint {
 	d, pod := *c, *p.Pod
 	pod.Status = c.Pod.Status
@@ -46,7 +46,7 @@ func (c *Checkpoint) Updated(p *manifests.Pod, v update.Verdict, former cgroups.
 	return &d
 }
 
-// with returns what is to follow once another version is accepted on top.
+// with returns what must follow once another version is accepted in addition.
 func (f *Following) with(v update.Verdict, former cgroups.Resources) *Following {
 	out := &Following{Resize: v.Named(update.Resize), Former: &former}
 	if f == nil {
@@ -63,15 +63,15 @@ func (f *Following) with(v update.Verdict, former cgroups.Resources) *Following 
 	return out
 }
 
-// WithFollowing returns a copy with this left to follow; nil: nothing.
+// WithFollowing returns a copy in which f must still follow; nil: nothing.
 func (c *Checkpoint) WithFollowing(f *Following) *Checkpoint {
 	d := *c
 	d.Following = f
 	return &d
 }
 
-// Resized returns a copy that says a container has its cpu and memory, or if restarts,
-// that it gets them by a restart.
+// Resized returns a copy that records that a container has its cpu and memory, or if restarts is
+// set, that it gets them by a restart.
 func (c *Checkpoint) Resized(name string, restarts bool) *Checkpoint {
 	d := *c
 	if restarts {

@@ -18,11 +18,11 @@ import (
 	"monopod/manifests"
 )
 
-// historyDir holds the versions of pods that were ready, a file for each pod name. A former agent
-// knows nothing of it and leaves it as it is.
+// historyDir holds the versions of pods that were ready, a file for each pod name. Older agents do
+// not know it and leave it unchanged.
 const historyDir = "history"
 
-// historyLength is how many versions of a pod name are remembered.
+// historyLength is how many versions of a pod name are recorded.
 const historyLength = 3
 
 // Past is a version of a pod that was ready and stayed so. Neither its objects nor its images are
@@ -31,9 +31,9 @@ type Past struct {
 	Pod     *v1.Pod           `json:"pod"`  // as accepted
 	File    string            `json:"file"` // the manifest that it came from
 	Bounded bool              `json:"bounded,omitempty"`
-	Images  map[string]string `json:"images"`         // that it ran, as in Update
-	Since   time.Time         `json:"since"`          // it was ready, when it was let start last
-	Until   time.Time         `json:"until,omitzero"` // it was ready; zero: it is the one that was ready last
+	Images  map[string]string `json:"images"`         // the images that it ran, as in Update
+	Since   time.Time         `json:"since"`          // since when it was ready, after its last start
+	Until   time.Time         `json:"until,omitzero"` // until when it was ready; zero: it is the version that was ready last
 
 	digest string
 }
@@ -43,14 +43,14 @@ func (p *Past) Version() *manifests.Pod {
 	return &manifests.Pod{Pod: p.Pod, File: p.File, Digest: p.digest, Unbounded: !p.Bounded}
 }
 
-// PastOf returns what is remembered of a version that ran these images and has been ready since then.
+// PastOf returns the record of a version that ran these images and has been ready since this time.
 func PastOf(v *manifests.Pod, images map[string]string, since time.Time) Past {
 	return Past{Pod: v.Pod, File: v.File, Bounded: !v.Unbounded, Images: images, Since: since.Truncate(time.Second), digest: v.Digest}
 }
 
 // history is the file of a pod name.
 type history struct {
-	Versions []Past `json:"versions"` // the last one that was ready first
+	Versions []Past `json:"versions"` // the one that was ready last comes first
 }
 
 func (r *Root) historyFile(key manifests.Key) string { return r.Path(historyDir, fileName(key)) }
@@ -77,13 +77,13 @@ func (r *Root) History(key manifests.Key) ([]Past, error) {
 	return h.Versions, nil
 }
 
-// Remember records that a version is ready and stays so, and when the one before was ready last;
-// zero: that is not known. It writes nothing if it is recorded already.
+// Remember records that a version is ready and stays so. formerly: when the version before it was
+// ready last; zero: not known. It writes nothing if that is recorded already.
 func (r *Root) Remember(p Past, formerly time.Time) error {
 	key := manifests.KeyOf(p.Pod)
 	all, err := r.History(key)
 	var damaged *disk.Damaged
-	if err != nil && !errors.As(err, &damaged) { // what is damaged is put aside
+	if err != nil && !errors.As(err, &damaged) { // a damaged file is moved aside
 		return err
 	}
 	if len(all) > 0 && all[0].digest == p.digest {
@@ -118,7 +118,7 @@ func (r *Root) saveHistory(key manifests.Key, h history) error {
 	return nil
 }
 
-// ForgetHistory forgets the versions of a pod name.
+// ForgetHistory removes the record of a pod name.
 func (r *Root) ForgetHistory(key manifests.Key) error {
 	err := disk.Remove(r.historyFile(key))
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *Root) ForgetHistory(key manifests.Key) error {
 	return nil
 }
 
-// ForgetOtherHistories forgets the versions of all pod names but these.
+// ForgetOtherHistories removes the records of all pod names but these.
 func (r *Root) ForgetOtherHistories(keys []manifests.Key) error {
 	known := map[string]bool{}
 	for _, key := range keys {

@@ -2,19 +2,19 @@ package checkpoint
 
 import "time"
 
-// KillDecision is why a running container must be stopped although its pod runs
-// on, as the checkpoint records it.
+// KillDecision is why a running container must be stopped although its pod continues to run, as the
+// checkpoint records it.
 type KillDecision struct {
 	Cause  Cause         `json:"cause,omitempty"`
 	Reason string        `json:"reason"`         // for a person
-	Text   string        `json:"text,omitempty"` // what its probe or hook said
+	Text   string        `json:"text,omitempty"` // the message of its probe or hook
 	Grace  time.Duration `json:"grace"`          // grace period, ns
 	// Requested: it comes from a restart request. The container starts again at
 	// once, whatever its restart policy and back-off are.
 	Requested bool `json:"asked,omitempty"`
 }
 
-// Cause is what a container is stopped for.
+// Cause is the reason for which a container is stopped.
 type Cause string
 
 const (
@@ -34,8 +34,8 @@ const (
 	HookFailed       = "its postStart hook has failed"
 )
 
-// withCause returns the decision with its cause, which follows from the other
-// fields if an older agent wrote none.
+// withCause returns the decision with its cause, which is derived from the other fields if an older
+// agent wrote none.
 func (k KillDecision) withCause() KillDecision {
 	switch {
 	case k.Cause != "":

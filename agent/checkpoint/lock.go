@@ -43,7 +43,7 @@ func holder(lock *os.File) string {
 	return string(pid)
 }
 
-// Holder returns the id of the process that has the root dir in dir, "" if none has.
+// Holder returns the id of the process that has locked the root dir in dir; "": none.
 func Holder(dir string) string {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"monopod/agent/disk"
 )
 
-// loss is what a file had that cannot be read.
+// loss is the content that was lost with an unreadable file.
 type loss struct {
 	text string
 	err  error
 }
 
-// lost logs what was lost with a file and records it, unless the file was not there.
+// lost logs and records what was lost with a file, unless the file did not exist.
 func (r *Root) lost(log *slog.Logger, text string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -25,8 +25,8 @@ func (r *Root) lost(log *slog.Logger, text string, err error) {
 	}
 }
 
-// readTwins reads a file that has a twin, and mends what is damaged of the two. The error
-// says that neither can be read.
+// readTwins reads a file that has a twin, and repairs the damaged one of the two. The error reports
+// that neither can be read.
 func (r *Root) readTwins(path string, perm fs.FileMode, text string, parse func([]byte) error) error {
 	again, err := disk.ReadTwin(path, parse)
 	if again == nil {
@@ -36,11 +36,11 @@ func (r *Root) readTwins(path string, perm fs.FileMode, text string, parse func(
 		r.said = append(r.said, loss{text, err})
 		r.saySoFar()
 	}
-	_ = writeTwins(path, again, perm) // a disk that takes none is said elsewhere; the next start tries again
+	_ = writeTwins(path, again, perm) // a disk that takes no data is reported elsewhere; the next start tries again
 	return nil
 }
 
-// saySoFar tells of losses, once Complain was called.
+// saySoFar reports the losses, once Complain was called.
 func (r *Root) saySoFar() {
 	if r.log == nil {
 		return

@@ -2,10 +2,10 @@ package checkpoint
 
 import "time"
 
-// Moment is a moment by both clocks, for durations that outlive a boot.
+// Moment is a moment by both the boot clock and the wall clock, for durations that outlive a boot.
 type Moment struct {
 	Mark
-	Wall time.Time `json:"wall"` // by the machine's clock then
+	Wall time.Time `json:"wall"` // by the wall clock of that moment
 }
 
 // Now returns the current moment.
@@ -14,10 +14,10 @@ func (b Boot) Now() Moment { return Moment{Mark: b.Mark(), Wall: time.Now()} }
 // IsZero reports whether it is no moment.
 func (m Moment) IsZero() bool { return m.Wall.IsZero() }
 
-// Since returns the time from the moment to now, which is never negative. In a boot that goes
-// by the marks, whatever the clock was set to. Over a reboot the time for which the machine was
-// off counts, too, if both clocks are believable; else it is for how long it has run since: that
-// is too little if it was rebooted several times, and never too much.
+// Since returns the time from the moment to now, which is never negative. Within a boot it is
+// counted by the marks, however the wall clock was set. Over a reboot the time for which the
+// machine was off counts, too, if both clocks are believable; otherwise the result is the uptime:
+// too little if the machine was rebooted several times, and never too much.
 func (m Moment) Since(now Moment) time.Duration {
 	since, same := m.Mark.Since(now.Mark)
 	if same {
@@ -33,9 +33,9 @@ func (m Moment) Since(now Moment) time.Duration {
 	return max(ran, passed)
 }
 
-// believable is before any agent ran: a clock that was never set, as of a machine without a
-// battery, begins in 1970, or in 2000, or when its firmware was made.
+// believable is before any agent ran: a clock that was never set, as in a machine without a
+// battery, starts in 1970, in 2000, or at the date of its firmware.
 var believable = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// IsBelievable reports whether the clock that shows this was set.
+// IsBelievable reports whether the clock with this time was set.
 func IsBelievable(wall time.Time) bool { return !wall.Before(believable) }

@@ -7,19 +7,19 @@ import (
 )
 
 // nameLocks lets one goroutine at a time change what is on disk of a pod name. The zero value is
-// ready.
+// ready to use.
 type nameLocks struct {
 	mu   sync.Mutex
 	held map[manifests.Key]*nameLock
 }
 
-// nameLock is the lock of a name that some goroutine has or waits for.
+// nameLock is the lock of a name that a goroutine holds or waits for.
 type nameLock struct {
 	sync.Mutex
 	users int
 }
 
-// lock waits for the lock of a name, and returns what gives it back.
+// lock waits for the lock of a name, and returns the func that releases it.
 func (l *nameLocks) lock(key manifests.Key) (unlock func()) {
 	l.mu.Lock()
 	if l.held == nil {

@@ -10,21 +10,22 @@ import (
 	"monopod/manifests"
 )
 
-// NextFile is the checkpoint of a version that is to take the place of another one, in
-// <root>/pods/<uid>/next.json of its own uid. While an unmarked pod.json of the name is there,
-// that version is the accepted one, and next.json says only what is prepared. Once the former
-// pod.json is marked as going, which commits the switch, next.json is the accepted one; it
-// becomes pod.json once the former instance is gone.
+// NextFile is the checkpoint of a version that is to replace another one, in
+// <root>/pods/<uid>/next.json of its own uid. While there is a pod.json of the name that is not
+// marked for removal, that version is the accepted one, and next.json only records what is
+// prepared. Once the former pod.json is marked for removal, which commits the switch, next.json is
+// the accepted one; it becomes pod.json once the former instance is removed.
 //
-// An agent that knows no next.json leaves the file alone: a folder without pod.json is of no
-// pod to it, and goes a minute later; in a folder with one, the file goes with the pod.
+// An agent that does not know next.json does not touch the file: for it a folder without pod.json
+// belongs to no pod, and is removed after a minute; in a folder with one, the file is removed with
+// the pod.
 const NextFile = "next.json"
 
-// next is where the checkpoint of a next version is.
+// next returns the path of the checkpoint of a next version.
 func (r *Root) next(uid string) string { return r.Path("pods", uid, NextFile) }
 
-// Accepted returns the accepted version of each pod name: the newest checkpoint that is not
-// marked as going, and a next version only where there is no other.
+// Accepted returns the accepted version of each pod name: the newest checkpoint that is not marked
+// for removal, and a next version only where there is no other.
 func Accepted(all []*Checkpoint) map[manifests.Key]*Checkpoint {
 	out := map[manifests.Key]*Checkpoint{}
 	for _, c := range all {
@@ -39,8 +40,8 @@ func Accepted(all []*Checkpoint) map[manifests.Key]*Checkpoint {
 	return out
 }
 
-// SaveNext writes the checkpoint of a next version to disk, synced. It is the only one of its
-// name from then on.
+// SaveNext writes the checkpoint of a next version to disk, synced. Any other next version of its
+// name is removed.
 func (r *Root) SaveNext(c *Checkpoint) error {
 	defer r.nexts.lock(c.Key())()
 	if err := r.saveAs(c, r.next(c.Uid()), disk.WriteFile); err != nil {
@@ -70,8 +71,8 @@ func (r *Root) HasNext(uid string) bool {
 	return r.stored.hasNext(uid)
 }
 
-// DropNext removes this next version, as NextOf returned it, unless another one took its place
-// since then. nil is none. What was made for it stays.
+// DropNext removes this next version, as NextOf returned it, unless another one has replaced it
+// since; nil: nothing to remove. What was made for it stays.
 func (r *Root) DropNext(c *Checkpoint) error {
 	if c == nil {
 		return nil
@@ -120,10 +121,9 @@ func (r *Root) unlinkNext(uid string) error {
 	return nil
 }
 
-// Promote lets the next version with the uid of c be what was accepted, and says so on disk
-// with no more than a rename: a disk that is full takes that, too. ok is false if there is
-// none, or it is not of this version, or its file is gone. It is as it was prepared; c is saved on
-// top of it.
+// Promote makes the next version with the uid of c the accepted one. On disk this is only a rename,
+// which also succeeds on a full disk. ok is false if there is none, or it is not of this version,
+// or its file is gone. The file is as it was prepared; c is saved afterwards.
 func (r *Root) Promote(c *Checkpoint) (ok bool, err error) {
 	defer r.nexts.lock(c.Key())()
 	n := r.NextOf(c.Key())
@@ -131,7 +131,7 @@ func (r *Root) Promote(c *Checkpoint) (ok bool, err error) {
 		return false, nil
 	}
 	err = os.Rename(r.next(c.Uid()), r.checkpoint(c.Uid()))
-	if errors.Is(err, fs.ErrNotExist) { // somebody removed it by hand
+	if errors.Is(err, fs.ErrNotExist) { // it was removed by hand
 		r.forgetNext(c.Key())
 		return false, nil
 	}
@@ -156,9 +156,9 @@ func (r *Root) loadNext(uid string, read func(path string, parse func([]byte) er
 	return c, nil
 }
 
-// withNexts adds those next versions to the checkpoints that are accepted, and remembers the
-// others, of which there is one for a name: of two, which an agent left that died between
-// writing one and removing the other, the newer.
+// withNexts adds the accepted next versions to the checkpoints, and records the others, one for
+// each name: an agent that died between writing one and removing the other left two, of which the
+// newer counts.
 func (r *Root) withNexts(all, nexts []*Checkpoint) []*Checkpoint {
 	newest := Accepted(nexts)
 	accepted := Accepted(all)

@@ -13,8 +13,8 @@ import (
 // nodeName is the file in the root dir that holds the node name of its last agent.
 const nodeName = "node-name"
 
-// NodeName returns the node name of the last agent of a root dir, "" if there was none, or
-// if both files of it are damaged: KeepNodeName tells.
+// NodeName returns the node name of the last agent of a root dir; "" if there was none, or if both
+// of its files are damaged, which KeepNodeName reports.
 func NodeName(dir string) (name string, err error) {
 	again, err := disk.ReadTwin(filepath.Join(dir, nodeName), parseNodeName(&name))
 	damaged := (*disk.Damaged)(nil)
@@ -27,7 +27,7 @@ func NodeName(dir string) (name string, err error) {
 	return name, err
 }
 
-// parseNodeName returns what reads the file.
+// parseNodeName returns the func that parses the file.
 func parseNodeName(to *string) func([]byte) error {
 	return func(b []byte) error {
 		if *to = strings.TrimSpace(string(b)); *to == "" {
@@ -37,7 +37,7 @@ func parseNodeName(to *string) func([]byte) error {
 	}
 }
 
-// KeepNodeName has later agents of the root dir use this node name, unless they are given
+// KeepNodeName makes later agents of the root dir use this node name, unless their settings have
 // another.
 func (r *Root) KeepNodeName(name string) {
 	path, kept := r.Path(nodeName), ""

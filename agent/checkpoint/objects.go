@@ -18,33 +18,32 @@ import (
 	"monopod/manifests"
 )
 
-// objectsDir holds the ConfigMaps and Secrets in their last good versions, a file each.
-// It is open to the agent's user alone.
+// objectsDir holds the ConfigMaps and Secrets in their last good versions, a file each. Only the
+// agent's user may open it.
 const objectsDir = "objects"
 
 // storedObject is the content of such a file.
 type storedObject struct {
 	File string `json:"file"` // the manifest that gave it
-	// Retained says that no manifest gives it any more, and that versions of pods need it. An
-	// agent that does not know the field takes it for one that a manifest gave: it goes once its
-	// file was looked for.
+	// Retained is set if no manifest gives the object any more, and versions of pods need it. An
+	// agent that does not know the field treats the object as one that a manifest gave, and removes
+	// it once the file was looked for.
 	Retained  bool          `json:"retained,omitempty"`
 	ConfigMap *v1.ConfigMap `json:"configMap,omitempty"`
 	Secret    *v1.Secret    `json:"secret,omitempty"`
 }
 
-// objectFiles are those files. Two goroutines write them: that of the Source, of what manifests
-// give, and one of the sync loop's, of what it needs.
+// objectFiles are these files. Two goroutines write them: that of the Source, for what manifests
+// give, and one of the sync loop's, for what versions need.
 type objectFiles struct {
 	mu    sync.Mutex
 	saved map[string]*storedObject // by file
-	given []*manifests.Object      // by manifests
+	given []*manifests.Object      // the objects that manifests give
 	inUse func() []*manifests.Object
 }
 
-// Objects reads the ConfigMaps and Secrets: those that manifests gave, and those that are
-// retained for versions of pods. An unusable one is logged and ignored; what is said of it quotes
-// nothing.
+// Objects reads the ConfigMaps and Secrets: those that manifests gave, and those that are retained
+// for versions of pods. An unusable one is logged and ignored; the log quotes none of its content.
 func (r *Root) Objects(log *slog.Logger) (given, retained []*manifests.Object) {
 	paths, _ := filepath.Glob(r.Path(objectsDir, "*.json"))
 	for _, path := range paths {
@@ -65,8 +64,8 @@ func (r *Root) Objects(log *slog.Logger) (given, retained []*manifests.Object) {
 	return given, retained
 }
 
-// SavedObjects reads the ConfigMaps and Secrets of an agent that may run, as Objects does, and leaves
-// those alone that are unusable. The error is fs.ErrNotExist if it never saved any.
+// SavedObjects reads the ConfigMaps and Secrets of an agent that may be running, as Objects does,
+// and leaves unusable files in place. The error is fs.ErrNotExist if the agent never saved any.
 func SavedObjects(root string) (all []*manifests.Object, err error) {
 	dir := filepath.Join(root, objectsDir)
 	entries, err := os.ReadDir(dir)
@@ -108,21 +107,22 @@ func parseObject(path string, read func(string, func([]byte) error) error) (*sto
 	return &s, err
 }
 
-// objectFile is named by a digest, as the names of objects may be too long for a file's.
+// objectFile returns a name made of a digest, as the names of objects may be too long for a file
+// name.
 func objectFile(key manifests.ObjectKey) string {
 	return strings.ToLower(key.Kind) + "-" + sum([]byte(key.Namespace + "/" + key.Name))[:32] + ".json"
 }
 
-// UseObjects says which ConfigMaps and Secrets are in use: they are kept, whether manifests give
-// them or not. Any goroutine may call inUse.
+// UseObjects sets the func that returns the ConfigMaps and Secrets in use, which are kept whether
+// manifests give them or not. Any goroutine may call inUse.
 func (r *Root) UseObjects(inUse func() []*manifests.Object) {
 	r.objects.mu.Lock()
 	defer r.objects.mu.Unlock()
 	r.objects.inUse = inUse
 }
 
-// SaveObjects writes all ConfigMaps and Secrets that manifests give to disk, synced, as far as
-// they changed since the last call, and removes those that are neither given nor in use.
+// SaveObjects writes all ConfigMaps and Secrets that manifests give to disk, synced, if they
+// changed since the last call, and removes those that are neither given nor in use.
 func (r *Root) SaveObjects(given []*manifests.Object) error {
 	r.objects.mu.Lock()
 	defer r.objects.mu.Unlock()
@@ -130,7 +130,7 @@ func (r *Root) SaveObjects(given []*manifests.Object) error {
 	return r.writeObjects()
 }
 
-// RetainObjects is SaveObjects after what is in use has changed.
+// RetainObjects does the same after the objects in use have changed.
 func (r *Root) RetainObjects() error {
 	r.objects.mu.Lock()
 	defer r.objects.mu.Unlock()
@@ -140,7 +140,7 @@ func (r *Root) RetainObjects() error {
 	return r.writeObjects()
 }
 
-// writeObjects makes the files those of the objects that are given or in use.
+// writeObjects writes the objects that are given or in use, and removes the files of all others.
 func (r *Root) writeObjects() error {
 	dir := r.Path(objectsDir)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -177,7 +177,7 @@ func (r *Root) writeObjects() error {
 	return errors.Join(errs...)
 }
 
-// now returns what the files are to hold, by file.
+// now returns the content that the files must have, by file.
 func (f *objectFiles) now() map[string]*storedObject {
 	all := make(map[string]*storedObject, len(f.given))
 	for _, o := range f.given {

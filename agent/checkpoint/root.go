@@ -25,27 +25,27 @@ func Exists(path string) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// CleanEnd is a file in the root dir that exists while no agent runs and the
-// last one ended by itself. An agent removes it when it starts: after a crash, a
-// kill, a power cut or on a disk that takes no data there is none.
+// CleanEnd is a file in the root dir that exists while no agent runs and the last one ended by
+// itself. An agent removes it when it starts: it is missing after a crash, a kill, a power cut or
+// on a disk that takes no data.
 const CleanEnd = "clean-end"
 
 // IsNew reports whether no agent has used a root dir.
 func IsNew(dir string) bool { return !Exists(filepath.Join(dir, "instance")) }
 
-// EndedCleanly lets the next agent trust the checkpoints. If the file cannot be
-// written, the next agent only waits a moment longer.
+// EndedCleanly lets the next agent trust the checkpoints. If the file cannot be written, the next
+// agent only starts its pods a moment later.
 func (r *Root) EndedCleanly() {
 	_ = disk.WriteFile(r.Path(CleanEnd), nil, 0o600)
 }
 
-// InDoubt reports whether the last agent may have died of one of the pods that have
-// a checkpoint, as many as are known. These must not start before the manifests were
-// read: else a user could not stop such a pod by removing its manifest.
+// InDoubt reports whether one of the pods with a checkpoint, of which known are known, may have
+// crashed the last agent. These pods must not start before the manifests were read: otherwise a
+// user could not stop such a pod by removing its manifest.
 func (r *Root) InDoubt(known int, log *slog.Logger) bool {
 	err := os.Remove(r.Path(CleanEnd))
 	if err == nil {
-		err = disk.SyncDir(r.Dir) // a power cut must not bring it back
+		err = disk.SyncDir(r.Dir) // a power cut must not restore it
 	}
 	if err != nil && known > 0 {
 		log.Warn("the last agent did not end cleanly: pods start once the manifests were read or are known to be unreadable", "pods", known)
@@ -65,11 +65,11 @@ type Root struct {
 	claimed map[string]bool // the uids of pods that must not be accepted now; guarded by mu
 
 	log   *slog.Logger                 // nil: Complain was not called
-	event func(reason, message string) // nil: none are recorded
-	said  []loss                       // what is to be told of once there is a log
+	event func(reason, message string) // nil: events are not recorded
+	said  []loss                       // the losses to report once there is a log
 
 	stored storedPods
-	nexts  nameLocks // of next.json, which the worker of the name and what prepares its next version write
+	nexts  nameLocks // of next.json, which both the worker of the name and the preparation of its next version write
 
 	objects objectFiles
 }
@@ -101,8 +101,8 @@ func OpenRoot(dir string) (_ *Root, err error) {
 	return r, err
 }
 
-// removeTemps removes what agents left that were killed as they wrote. What stays does no harm but
-// to the disk.
+// removeTemps removes the temporary files that killed agents left. If one stays, it only takes
+// space on the disk.
 func (r *Root) removeTemps() {
 	folders := []string{r.Dir, r.Path(objectsDir), r.Path(updatesDir)}
 	pods, _ := os.ReadDir(r.Path("pods"))
@@ -114,8 +114,8 @@ func (r *Root) removeTemps() {
 	}
 }
 
-// takeLock locks the lock file and writes the process id into it, for the error
-// of other agents. The lock holds even if that cannot be written.
+// takeLock locks the lock file and writes the process id into it, for the error of other agents.
+// The lock is held even if the id cannot be written.
 func (r *Root) takeLock() (err error) {
 	r.lock, err = openLock(r.Path("lock"))
 	if err != nil {
@@ -154,8 +154,8 @@ func takesData(dir string) error {
 	return nil
 }
 
-// Complain logs and records what is wrong with the root dir: that it is not writable, and
-// now and later which of its files are damaged. event may be nil. It is called once, first.
+// Complain logs and records what is wrong with the root dir: that it is not writable, and, now and
+// later, which of its files are damaged. event may be nil. It is called once, before other methods.
 func (r *Root) Complain(log *slog.Logger, event func(reason, message string)) {
 	r.log, r.event = log, event
 	r.saySoFar()

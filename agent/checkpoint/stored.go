@@ -14,12 +14,12 @@ import (
 	"monopod/manifests"
 )
 
-// storedPods are the pods of the checkpoints on disk, so that a look at them reads no
-// file. Any goroutine may use it.
+// storedPods are the pods of the checkpoints on disk, so that queries read no file. Any goroutine
+// may use it.
 type storedPods struct {
 	mu    sync.Mutex
 	byUID map[string]*Checkpoint
-	next  map[manifests.Key]*Checkpoint // of next versions
+	next  map[manifests.Key]*Checkpoint // the next versions
 }
 
 func (s *storedPods) put(c *Checkpoint) {
@@ -31,7 +31,7 @@ func (s *storedPods) put(c *Checkpoint) {
 	s.byUID[c.Uid()] = c
 }
 
-// putNext needs the lock.
+// putNext requires the lock.
 func (s *storedPods) putNext(c *Checkpoint) {
 	if s.next == nil {
 		s.next = map[manifests.Key]*Checkpoint{}
@@ -39,7 +39,7 @@ func (s *storedPods) putNext(c *Checkpoint) {
 	s.next[c.Key()] = c
 }
 
-// hasNext needs the lock.
+// hasNext requires the lock.
 func (s *storedPods) hasNext(uid string) bool {
 	for _, c := range s.next {
 		if c.Uid() == uid {
@@ -49,7 +49,7 @@ func (s *storedPods) hasNext(uid string) bool {
 	return false
 }
 
-// StoredPods returns the pods that have a checkpoint and are not to go, by uid, and next
+// StoredPods returns, by uid, the pods that have a checkpoint and are not in removal, and next
 // versions. They must not be changed.
 func (r *Root) StoredPods() []*v1.Pod {
 	r.stored.mu.Lock()
@@ -66,7 +66,7 @@ func (r *Root) StoredPods() []*v1.Pod {
 	return out
 }
 
-// Forget gives back what the root dir holds for a pod whose dir is removed.
+// Forget releases what the root dir holds for a pod whose dir is removed.
 func (r *Root) Forget(uid string) {
 	r.Users.Release(uid)
 	r.stored.mu.Lock()
@@ -74,7 +74,7 @@ func (r *Root) Forget(uid string) {
 	delete(r.stored.byUID, uid)
 }
 
-// Remnant is why a pod's dir may be of no pod any more.
+// Remnant is why a pod's dir may belong to no pod any more.
 type Remnant int
 
 const (
@@ -83,7 +83,7 @@ const (
 	Unreadable                // its checkpoint is unusable
 )
 
-// Remnant reports whether a pod's dir may be of no pod any more.
+// Remnant returns whether and why a pod's dir may belong to no pod any more.
 func (r *Root) Remnant(uid string) Remnant {
 	if r.isStored(uid) {
 		return NoRemnant
@@ -112,8 +112,8 @@ func (r *Root) isStored(uid string) bool {
 	return err == nil
 }
 
-// Claim keeps a pod from being accepted until release is called, so that what is
-// left of one with its uid can be removed; not free: it was accepted.
+// Claim prevents a pod from being accepted until release is called, so that the remains of a pod
+// with its uid can be removed. free is false if it was accepted.
 func (r *Root) Claim(uid string) (release func(), free bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,32 +29,32 @@ type Update struct {
 	File   string  `json:"file"`   // the manifest that it came from
 	// Bounded is of Former, as in its Checkpoint.
 	Bounded bool `json:"bounded,omitempty"`
-	// Images are those that it ran, by container, and those of its volumes, by "volume/" and the
-	// volume. A former agent passes over the latter, and keeps them in what it writes.
+	// Images are the images that Former ran, by container, and those of its volumes, by "volume/"
+	// and the volume. An older agent ignores the latter, and keeps them in what it writes.
 	Images map[string]string `json:"images"`
-	// Unchanged are the containers and volumes that Tried, which came in place, has as Former has
-	// them: they come back as named. A former agent brings each back by what it ran, and leaves
-	// this out when it writes the record.
+	// Unchanged are the containers and volumes that are the same in Tried, an in-place update, and
+	// in Former: they are restored with their image names. An older agent restores each with the
+	// image that it ran, and omits this field when it writes the record.
 	Unchanged []string `json:"unchanged,omitempty"`
-	Tried     *v1.Pod  `json:"tried,omitempty"` // the version that is watched; nil: its manifest is again that of Former
+	Tried     *v1.Pod  `json:"tried,omitempty"` // the version on trial; nil: its manifest is again that of Former
 	Reason    string   `json:"reason,omitempty"`
-	// Output is what the containers of Tried wrote last that made it give way, for a person. A
-	// former agent leaves it out when it writes the record.
+	// Output is the last output of the containers of Tried that explains its failure, for a person.
+	// An older agent omits it when it writes the record.
 	Output string `json:"output,omitempty"`
-	// Asked is set of an update that a person rolled back. A former agent leaves it out when it
-	// writes the record, and takes the update for one that did not work: Reason says who asked.
+	// Asked is set if a person requested the rollback. An older agent omits it when it writes the
+	// record, and treats the update as one that did not work: Reason has the request.
 	Asked *Asked        `json:"asked,omitempty"`
-	Boot  string        `json:"boot,omitempty"`  // in which it was watched
-	Spent time.Duration `json:"spent,omitempty"` // that it was seen not ready in that boot, ns
+	Boot  string        `json:"boot,omitempty"`  // the boot in which Tried was watched
+	Spent time.Duration `json:"spent,omitempty"` // the time for which it was observed not ready in that boot, ns
 }
 
-// Asked is that a person asked for a former version.
+// Asked is a person's request for a former version.
 type Asked struct {
-	At  time.Time `json:"at"`            // by the clock of that moment
-	Why string    `json:"why,omitempty"` // as that person says
+	At  time.Time `json:"at"`            // by the wall clock of that moment
+	Why string    `json:"why,omitempty"` // the reason that the person gave
 }
 
-// String says who asked, when and why.
+// String returns who requested it, when and why.
 func (a *Asked) String() string {
 	text := "by request at " + string(message.Time(a.At))
 	if a.Why != "" {
@@ -65,7 +65,7 @@ func (a *Asked) String() string {
 
 func (r *Root) updateFile(key manifests.Key) string { return r.Path(updatesDir, fileName(key)) }
 
-// fileName is the file of a pod name in a folder: names may be longer than those of files.
+// fileName returns the file name for a pod name: pod names may be longer than file names.
 func fileName(key manifests.Key) string { return sum([]byte(key.String()))[:32] + ".json" }
 
 // SaveUpdate writes the record of a pod name to disk, synced; nil removes it.
@@ -90,8 +90,8 @@ func (r *Root) SaveUpdate(key manifests.Key, u *Update) error {
 	return nil
 }
 
-// Updates reads all these records. An unusable one is logged and left out: that update
-// is not rolled back.
+// Updates reads all these records. An unusable one is logged and left out: that update cannot be
+// rolled back.
 func (r *Root) Updates(log *slog.Logger) []*Update {
 	entries, err := os.ReadDir(r.Path(updatesDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

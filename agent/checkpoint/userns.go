@@ -21,8 +21,7 @@ const IdsPerPod = 1 << 16
 // IdRange is a range of the machine's user and group ids.
 type IdRange struct{ First, Length uint64 }
 
-// allIDs are the ids that the kubelet gives to pods: all except the machine's
-// own users.
+// allIDs returns the ids that the kubelet assigns to pods: all except the machine's own users.
 func allIDs() IdRange { return IdRange{IdsPerPod, 1<<32 - IdsPerPod} }
 
 // podUsers allocates ranges of ids to pods and saves each in pods/<uid>/userns,
@@ -50,8 +49,7 @@ type usernsFile struct {
 
 func newPodUsers(r *Root) *podUsers { return &podUsers{root: r, Pool: subIDs} }
 
-// Take returns the ids of a pod: those it has, else a free range. The pod's dir
-// must exist.
+// Take returns the ids of a pod: its own, or a free range if it has none. The pod's dir must exist.
 func (u *podUsers) Take(uid string) (*rt.UserNamespace, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -86,8 +84,8 @@ func (u *podUsers) Release(uid string) {
 
 func (u *podUsers) path(uid string) string { return u.root.Path("pods", uid, "userns") }
 
-// recall reads the allocations on disk. If one cannot be read, it is not known
-// which ids are free, so none can be allocated.
+// recall reads the allocations on disk. If one cannot be read, the free ids are not known, so none
+// can be allocated.
 func (u *podUsers) recall() error {
 	if u.taken != nil {
 		return nil
@@ -147,8 +145,8 @@ func (u *podUsers) free() (uint32, error) {
 	return 0, fmt.Errorf("all %d ranges of user ids are taken by other pods", blocks)
 }
 
-// userNamespace is a pod's user namespace for the runtime: its root is the id
-// first on the machine.
+// userNamespace returns a pod's user namespace for the runtime: its root has the id first on the
+// machine.
 func userNamespace(first uint32) *rt.UserNamespace {
 	ids := []*rt.IDMapping{{HostId: first, Length: IdsPerPod}}
 	return &rt.UserNamespace{Mode: rt.NamespaceMode_POD, Uids: ids, Gids: ids}

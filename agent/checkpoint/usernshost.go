@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// subIDs returns the ids that pods may have: those of the user "kubelet" in
-// /etc/subuid and /etc/subgid, as with the kubelet, else all.
+// subIDs returns the ids that pods may have: those of the user "kubelet" in /etc/subuid and
+// /etc/subgid, as in the kubelet, or all if it has none.
 func subIDs() (IdRange, error) {
 	if _, err := user.Lookup("kubelet"); err != nil {
 		return allIDs(), nil

@@ -18,15 +18,15 @@ func CgroupClass(p *v1.Pod) cgroups.Class {
 	return cgroups.BestEffort
 }
 
-// TotalRequests returns what the pod asks for together, with its overhead.
+// TotalRequests returns the sum of the pod's requests, with its overhead.
 func TotalRequests(p *v1.Pod) v1.ResourceList {
 	requests, _ := PodResources(p)
 	Add(requests, p.Spec.Overhead)
 	return requests
 }
 
-// PodCgroup returns the values of the pod's cgroup. A Burstable pod is limited
-// only if all that runs in it is.
+// PodCgroup returns the values of the pod's cgroup. A Burstable pod is limited only if all of its
+// containers are.
 func PodCgroup(p *v1.Pod, n *Host) cgroups.Resources {
 	requests, limits := TotalRequests(p), cgroupLimits(p)
 	r := cgroups.Resources{Shares: cgroups.Shares(requests.Cpu().MilliValue()), Period: n.CFSPeriod, Pids: n.PodPids, HugePages: map[string]int64{}}
@@ -53,8 +53,7 @@ func PodCgroup(p *v1.Pod, n *Host) cgroups.Resources {
 	return r
 }
 
-// cgroupLimits returns what the pod may use together, with its overhead where
-// there is a limit.
+// cgroupLimits returns the sum of the pod's limits, with its overhead where there is a limit.
 func cgroupLimits(p *v1.Pod) v1.ResourceList {
 	_, limits := PodResources(p)
 	more := v1.ResourceList{}
@@ -67,8 +66,8 @@ func cgroupLimits(p *v1.Pod) v1.ResourceList {
 	return limits
 }
 
-// limitDeclared reports whether the pod as a whole, or all that runs in it at any time,
-// is limited. Sidecars before an init container lend it their limit.
+// limitDeclared reports whether the pod as a whole, or all that runs in it at any time, is limited.
+// Sidecars before an init container lend it their limit.
 func limitDeclared(p *v1.Pod, name v1.ResourceName) bool {
 	if r := p.Spec.Resources; r != nil {
 		if q := r.Limits[name]; !q.IsZero() {

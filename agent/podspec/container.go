@@ -13,9 +13,8 @@ import (
 	"monopod/cgroups"
 )
 
-// Host is what the translation needs to know of the machine. It is shared and must not
-// be changed once workers use it. The zero value of each setting is the kubelet's
-// default.
+// Host is the data about the machine that the translation needs. It is shared and must not be
+// changed once workers use it. The zero value of each setting is the kubelet's default.
 type Host struct {
 	Name     string
 	Instance string // value of LabelInstance on our sandboxes and containers
@@ -30,9 +29,9 @@ type Host struct {
 	ClusterDomain string
 
 	Memory      int64           // bytes of RAM, to which OOM scores relate
-	Allocatable v1.ResourceList // of fields that a container without limits asks for
+	Allocatable v1.ResourceList // for resource fields of containers without limits
 
-	Cgroups              cgroups.Names // of the pods
+	Cgroups              cgroups.Names // the names of the pods' cgroups
 	CgroupV2             bool
 	SwapController       bool     // cgroups can limit swap, so pods get none
 	HugePageSizes        []string // as cgroups name them: 2MB, 1GB
@@ -46,12 +45,11 @@ type Host struct {
 	MaskedPaths    []string // masked in addition to the defaults, such as thermal_throttle
 }
 
-// Input is what the start of a container finds out before it writes the config for the
-// runtime.
+// Input is what the start of a container determines before it writes the config for the runtime.
 type Input struct {
 	Attempt uint32 // restart count
 	BackOff string // annotated on the container if not empty
-	// Revision is that of the pod's version, annotated if it is not the first.
+	// Revision is the revision of the pod's version, annotated if it is not the first.
 	Revision int
 	Image    string // reference that the pull returned
 
@@ -59,7 +57,7 @@ type Input struct {
 	ImageUsername string
 
 	Objects    volume.Objects // the ConfigMaps and Secrets; nil: there are none
-	EnvObjects string         // what of them the variables are made of, as objects.Set.EnvOf has it; "": not recorded
+	EnvObjects string         // the objects that the variables are made of, as objects.Set.EnvOf has them; "": not recorded
 
 	PodIPs []string // of the sandbox; pods on the host network have those of the machine
 
@@ -74,8 +72,8 @@ type Input struct {
 	RecursiveReadOnly bool // the runtime's handler supports recursive read-only mounts
 }
 
-// ContainerConfig translates one container of a pod, init containers included.
-// An error is what the kubelet reports as CreateContainerConfigError.
+// ContainerConfig translates one container of a pod, init containers included. The kubelet reports
+// its errors as CreateContainerConfigError.
 func ContainerConfig(p *v1.Pod, c *v1.Container, in Input, n *Host) (*rt.ContainerConfig, error) {
 	env, err := environment(p, c, in, n)
 	if err != nil {
@@ -136,8 +134,8 @@ func stopSignal(c *v1.Container) rt.Signal {
 	return rt.Signal(rt.Signal_value[name])
 }
 
-// ImageUser returns the user of an image: a number, or a name with a nil number. It is
-// root for an image without a user, and for nil.
+// ImageUser returns the user of an image: a number, or a name with a nil number. It is root for an
+// image without a user, and for nil.
 func ImageUser(i *rt.Image) (uid *int64, name string) {
 	switch {
 	case i.GetUid() != nil:

@@ -38,8 +38,8 @@ func RestartRule(c *v1.Container, code int32) v1.ContainerRestartRuleAction {
 // OwnUsers reports whether the pod asks for a user namespace.
 func OwnUsers(p *v1.Pod) bool { return p.Spec.HostUsers != nil && !*p.Spec.HostUsers }
 
-// FindContainer returns the pod's container of that name. It panics if there is none:
-// a plan names only containers that exist.
+// FindContainer returns the pod's container of this name. It panics if there is none: a plan names
+// only containers that exist.
 func FindContainer(pod *v1.Pod, name string) *v1.Container {
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for k := range list {
@@ -51,7 +51,7 @@ func FindContainer(pod *v1.Pod, name string) *v1.Container {
 	panic(fmt.Sprintf("pod %s/%s has no container %s", pod.Namespace, pod.Name, name))
 }
 
-// IsInitName reports whether an init container of the pod has that name.
+// IsInitName reports whether an init container of the pod has this name.
 func IsInitName(p *v1.Pod, name string) bool {
 	return slices.ContainsFunc(p.Spec.InitContainers, func(c v1.Container) bool { return c.Name == name })
 }

@@ -22,9 +22,8 @@ const (
 // ResolvConf is one resolv.conf.
 type ResolvConf struct{ Servers, Searches, Options []string }
 
-// ParseResolvConf reads a resolv.conf as the kubelet does: the last search
-// line wins, a later option overrides an earlier one of its name, domain
-// lines do not count.
+// ParseResolvConf reads a resolv.conf as the kubelet does: the last search line counts, a later
+// option overrides an earlier one of its name, domain lines do not count.
 func ParseResolvConf(data []byte) (ResolvConf, error) {
 	var r ResolvConf
 	for line := range bytes.Lines(data) {
@@ -52,8 +51,8 @@ func ParseResolvConf(data []byte) (ResolvConf, error) {
 	return r, nil
 }
 
-// LocalResolvConf is the resolv.conf for settings that name no file: this machine is
-// the name server.
+// LocalResolvConf returns the resolv.conf for settings without a file: this machine is the name
+// server.
 func LocalResolvConf(hostIPs []string) ResolvConf {
 	r := ResolvConf{Searches: []string{"."}}
 	for _, ip := range hostIPs {
@@ -133,7 +132,7 @@ func baseDNS(p *v1.Pod, n *Host) ResolvConf {
 	return r
 }
 
-// LimitSearches drops too long searches, then the last ones until the limits hold.
+// LimitSearches drops searches that are too long, then the last ones until the limits are met.
 func LimitSearches(in []string) []string {
 	out := slices.Clone(in[:min(len(in), MaxSearches)])
 	out = slices.DeleteFunc(out, func(s string) bool { return len(s) > maxSearchElement })

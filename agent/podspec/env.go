@@ -18,7 +18,7 @@ import (
 type Env struct {
 	names  []string
 	Values map[string]string
-	size   int // of all env, command and args strings, as Linux counts them
+	size   int // total size of the env, command and args strings, as Linux counts them
 }
 
 // set sets a variable. It refuses a string that Linux does not pass to a process.
@@ -80,9 +80,8 @@ func (e *Env) ExpandAll(name string, in []string) ([]string, error) {
 	return out, nil
 }
 
-// expand replaces $(NAME) by its value and $$ by $, in one pass: values are not
-// expanded again. A name that lookup does not know, and any other $, stays. A result
-// longer than most is an error.
+// expand replaces $(NAME) by its value and $$ by $, in one pass: values are not expanded again. A
+// name that lookup does not know, and any other $, stays. A result longer than most is an error.
 func expand(s string, most int, lookup func(name string) (string, bool)) (string, error) {
 	var b strings.Builder
 	for p := range decode.Pieces(s) {
@@ -119,7 +118,7 @@ func environment(p *v1.Pod, c *v1.Container, in Input, n *Host) (*Env, error) {
 		case errors.Is(err, errOptional):
 			continue
 		case errors.As(err, &o):
-			return nil, err // the kubelet's words, which name no variable
+			return nil, err // the kubelet's text, which names no variable
 		case err == nil:
 			err = e.set(v.Name, value)
 		}
@@ -169,7 +168,7 @@ func fieldValue(p *v1.Pod, path string, in Input, n *Host) (string, error) {
 		return firstOrAll(path, n.HostIPs), nil
 	case "status.podIP", "status.podIPs":
 		return firstOrAll(path, podIPs(p, in, n)), nil
-	case "metadata.labels": // these two in volumes only
+	case "metadata.labels": // these two only in volumes
 		return keyLines(p.Labels), nil
 	case "metadata.annotations":
 		return keyLines(p.Annotations), nil

@@ -10,15 +10,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// objectError says which object or key is not there, in the kubelet's words.
+// objectError is the kubelet's text about a missing object or key.
 type objectError struct{ text string }
 
 func (e *objectError) Error() string { return e.text }
 
-// errOptional: what is not there need not be, and its variable is not set.
+// errOptional reports that a missing object or key is optional; its variable is not set.
 var errOptional = errors.New("it is optional and not there")
 
-// objectKind is how variables are made of ConfigMaps, or of Secrets.
+// objectKind describes how variables are made of ConfigMaps, or of Secrets.
 type objectKind struct {
 	name string
 	data func(in Input, namespace, name string) (data map[string]string, there bool, err error)
@@ -51,8 +51,8 @@ var (
 	}}
 )
 
-// of returns the data of an object. Without the object it is an error: errOptional, or
-// one that says so.
+// of returns the data of an object. If the object is missing, the error is errOptional, or
+// describes that.
 func (k objectKind) of(p *v1.Pod, in Input, name string, optional *bool) (map[string]string, error) {
 	data, there, err := k.data(in, p.Namespace, name)
 	switch {
@@ -80,7 +80,7 @@ func objectValue(k objectKind, p *v1.Pod, in Input, name, key string, optional *
 	return "", &objectError{fmt.Sprintf("couldn't find key %s in %s %s/%s", key, k.name, p.Namespace, name)}
 }
 
-// fits refuses a value that no variable can have.
+// fits returns an error for a value that no variable can have.
 func (k objectKind) fits(p *v1.Pod, name, key, value string) error {
 	if strings.Contains(value, "\x00") {
 		return &objectError{fmt.Sprintf("key %s in %s %s/%s has a NUL byte, which no variable can have: mount it as a file", key, k.name, p.Namespace, name)}

@@ -18,8 +18,7 @@ fe00::1	ip6-allnodes
 fe00::2	ip6-allrouters
 `
 
-// EtcHosts returns the pod's /etc/hosts. A pod on the host network gets that of the
-// machine.
+// EtcHosts returns the pod's /etc/hosts. A pod on the host network gets the machine's.
 func EtcHosts(p *v1.Pod, ips []string, n *Host) []byte {
 	var b bytes.Buffer
 	if p.Spec.HostNetwork {

@@ -104,9 +104,8 @@ func recursiveReadOnly(vm *v1.VolumeMount, in Input) (bool, error) {
 	}
 }
 
-// SubPaths returns the path inside its volume for each volumeMount that asks
-// for one, by index, with subPathExpr expanded. The result is relative and
-// free of "..".
+// SubPaths returns, by index, the path inside its volume for each volumeMount with a subPath, with
+// subPathExpr expanded. The result is relative and free of "..".
 func SubPaths(p *v1.Pod, c *v1.Container, in Input, n *Host) (map[int]string, error) {
 	out := map[int]string{}
 	var e *Env
@@ -135,8 +134,8 @@ func SubPaths(p *v1.Pod, c *v1.Container, in Input, n *Host) (map[int]string, er
 	return out, nil
 }
 
-// expandStrict is expand for paths: an unset or empty variable is an error, as the path
-// would name something else.
+// expandStrict is expand for paths: an unset or empty variable is an error, as the result would be
+// another path.
 func (e *Env) expandStrict(s string) (string, error) {
 	var missing []string
 	out, err := expand(s, decode.MaxSubPath-1, func(name string) (string, bool) {

@@ -36,15 +36,16 @@ const (
 	annDeletionGrace     = "io.kubernetes.pod.deletionGracePeriod"
 	annAppArmorContainer = "container.apparmor.security.beta.kubernetes.io/" // + container name
 
-	// LabelInstance marks sandboxes and containers as ours; its value is the id of the
-	// root dir. monopod never touches those without its own value.
+	// LabelInstance marks sandboxes and containers as ours; its value is the id of the root dir.
+	// monopod never changes those without its own value.
 	LabelInstance = "monopod.instance"
 	// AnnBackoff keeps a container's crash-loop back-off over a restart of the agent.
 	AnnBackoff = "monopod.backoff"
-	// AnnEnvObjects says what a container's variables and volumes were made of, see objects.Set.EnvOf.
+	// AnnEnvObjects has what a container's variables and volumes were made of, see
+	// objects.Set.EnvOf.
 	AnnEnvObjects = "monopod.env-objects"
-	// AnnRevision is the revision of the pod's version that a container was created for;
-	// without it that is 0, the first.
+	// AnnRevision is the revision of the pod's version that a container was created for; without it
+	// the revision is 0, the first.
 	AnnRevision = "monopod.revision"
 )
 
@@ -114,7 +115,7 @@ func PreStop(c *v1.Container) string {
 	if c.Lifecycle == nil || c.Lifecycle.PreStop == nil {
 		return ""
 	}
-	b, _ := json.Marshal(c.Lifecycle.PreStop) // no type of a hook can refuse
+	b, _ := json.Marshal(c.Lifecycle.PreStop) // hooks always marshal
 	return string(b)
 }
 

@@ -15,10 +15,10 @@ const (
 	podsFoot = "# End of the pods of this machine.\n"
 )
 
-// NamedPod is a pod as the hosts files of pods name it.
+// NamedPod is a pod as listed in the hosts files of other pods.
 type NamedPod struct {
 	Namespace, Name string   // as in its manifest, without the node's suffix
-	IPs             []string // none: it has no line, but pods of other namespaces do not get its name
+	IPs             []string // none: it has no line, but still prevents that pods of other namespaces get its name
 }
 
 // PodNames are the names of all pods, made once for all readers. They do not change.
@@ -27,14 +27,14 @@ type PodNames []podName
 type podName struct {
 	NamedPod
 	full      string // name.namespace
-	elsewhere bool   // pods of other namespaces know it by its name, too
-	own       bool   // pods of its own do
+	elsewhere bool   // pods of other namespaces can use its short name, too
+	own       bool   // pods of its own namespace can
 	loopback  []bool // by address
 }
 
-// NamesOfPods returns the names of pods: each is known by name.namespace, and by its name
-// unless a pod of the reader's namespace, or several others, have the same, or it is
-// another's name.namespace.
+// NamesOfPods returns the names of pods: each has the name name.namespace, and its short name
+// unless a pod of the reader's namespace, or several others, have the same, or it is another pod's
+// name.namespace.
 func NamesOfPods(all []NamedPod) PodNames {
 	names := make(PodNames, 0, len(all))
 	bearers, full := map[string]int{}, map[string]bool{}
@@ -55,9 +55,9 @@ func NamesOfPods(all []NamedPod) PodNames {
 	return names
 }
 
-// Section returns the section of a pod's hosts file that names all pods. own is what
-// precedes it: a name that it has stays its own, for resolvers return the addresses of
-// all lines with a name. nil: no pod has an address.
+// Section returns the section of a pod's hosts file that lists all pods. own is the content before
+// it: a name in it is not listed again, as resolvers return the addresses of all lines with a name.
+// nil: no pod has an address.
 func (all PodNames) Section(reader *v1.Pod, own []byte) []byte {
 	taken := hostsNames(own)
 	b := []byte(podsHead)
@@ -71,8 +71,8 @@ func (all PodNames) Section(reader *v1.Pod, own []byte) []byte {
 			names = strings.TrimSpace(names + " " + p.full)
 		}
 		for i, ip := range p.IPs {
-			// The loopback address of a machine without network is another one in a
-			// pod's own network.
+			// The loopback address of a machine without network would be that of the pod itself in
+			// the pod's own network.
 			if names != "" && (reader.Spec.HostNetwork || !p.loopback[i]) {
 				b = append(append(append(append(b, ip...), '\t'), names...), '\n')
 			}
@@ -84,7 +84,7 @@ func (all PodNames) Section(reader *v1.Pod, own []byte) []byte {
 	return append(b, podsFoot...)
 }
 
-// hostsNames returns the names that a hosts file has.
+// hostsNames returns the names in a hosts file.
 func hostsNames(file []byte) map[string]bool {
 	names := map[string]bool{}
 	for line := range bytes.Lines(file) {
@@ -98,14 +98,14 @@ func hostsNames(file []byte) map[string]bool {
 	return names
 }
 
-// WithHostsOfPods returns a hosts file with another section that names pods, or without
-// one. The rest stays: that before the section, which may be new and is then the last,
-// and that behind it. A section without its last line reaches to the end of the file.
+// WithHostsOfPods returns a hosts file with another section that lists pods, or without one. The
+// rest stays: what precedes the section, which may be new and is then appended, and what follows
+// it. A section without its last line extends to the end of the file.
 func WithHostsOfPods(file, section []byte) []byte {
 	before, after := file, []byte(nil)
 	if at := bytes.LastIndex(file, []byte(podsHead)); at >= 0 {
 		before = file[:at]
-		rest := file[at+len(podsHead)-1:] // from the end of the first line on
+		rest := file[at+len(podsHead)-1:] // starts at the end of the first line
 		if end := bytes.Index(rest, []byte("\n"+podsFoot)); end >= 0 {
 			after = rest[end+1+len(podsFoot):]
 		}

@@ -10,8 +10,8 @@ import (
 	helpers "k8s.io/component-helpers/resource"
 )
 
-// PodResources returns the requests and limits of the pod, without overhead: the library
-// would add that to quantities that are the pod's own.
+// PodResources returns the requests and limits of the pod, without overhead: the library would add
+// that to the pod's own quantities in place.
 func PodResources(p *v1.Pod) (requests, limits v1.ResourceList) {
 	o := helpers.PodResourcesOptions{ExcludeOverhead: true}
 	return helpers.PodRequests(p, o), helpers.PodLimits(p, o)
@@ -36,8 +36,8 @@ func Raise(a, b v1.ResourceList) {
 	}
 }
 
-// QosClass returns the pod's class: that of its status if set, else computed
-// from cpu and memory of the pod as a whole or, without those, its containers.
+// QosClass returns the pod's class: that of its status if set, otherwise computed from cpu and
+// memory of the pod as a whole or, without those, its containers.
 func QosClass(p *v1.Pod) v1.PodQOSClass {
 	if p.Status.QOSClass != "" {
 		return p.Status.QOSClass
@@ -67,7 +67,7 @@ func QosClass(p *v1.Pod) v1.PodQOSClass {
 	}
 }
 
-// positive returns what counts for the class: cpu and memory above zero.
+// positive returns the resources that determine the class: cpu and memory above zero.
 func positive(in v1.ResourceList) v1.ResourceList {
 	out := v1.ResourceList{}
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
@@ -83,9 +83,9 @@ func EqualAmounts(a, b v1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }
 
-// resourceValue returns a limit or request of a container in units of the divisor,
-// rounded up. A missing limit is the pod's, else the node's. c is the container of the
-// variable; nil: none, so the selector must name one.
+// resourceValue returns a limit or request of a container in units of the divisor, rounded up. A
+// missing limit is replaced by the pod's, then the node's. c is the container of the variable; nil:
+// none, so the selector must name one.
 func resourceValue(p *v1.Pod, c *v1.Container, s *v1.ResourceFieldSelector, n *Host) (string, error) {
 	if c == nil || s.ContainerName != "" && s.ContainerName != c.Name {
 		if c = containerNamed(p, s.ContainerName); c == nil {

@@ -13,8 +13,8 @@ import (
 	"monopod/manifests/defaults"
 )
 
-// cpuAndMemory returns the resources that sandboxes have, too. Without a cpu request
-// the limit gives the weight.
+// cpuAndMemory returns the resources that sandboxes have, too. Without a cpu request the weight is
+// derived from the limit.
 func cpuAndMemory(requests, limits v1.ResourceList, n *Host) *rt.LinuxContainerResources {
 	request, ok := requests[v1.ResourceCPU]
 	if !ok {
@@ -37,7 +37,7 @@ func cpuAndMemory(requests, limits v1.ResourceList, n *Host) *rt.LinuxContainerR
 	return r
 }
 
-// ContainerResources returns what a container of a pod gets of the machine.
+// ContainerResources returns the resources of a container of a pod.
 func ContainerResources(p *v1.Pod, c *v1.Container, n *Host) *rt.LinuxContainerResources {
 	return containerResources(p, c, n)
 }
@@ -64,8 +64,7 @@ func forbidSwap(r *rt.LinuxContainerResources, n *Host) {
 	r.Unified["memory.swap.max"] = "0"
 }
 
-// effectiveLimits returns the container's limits, and the pod's where the container has
-// none.
+// effectiveLimits returns the container's limits, and the pod's where the container has none.
 func effectiveLimits(p *v1.Pod, c *v1.Container) v1.ResourceList {
 	out := c.Resources.Limits.DeepCopy()
 	if p.Spec.Resources == nil {
@@ -124,8 +123,8 @@ func sandboxOverhead(p *v1.Pod, n *Host) *rt.LinuxContainerResources {
 	return cpuAndMemory(p.Spec.Overhead, p.Spec.Overhead, n)
 }
 
-// Values of oom_score_adj: of node-critical and Guaranteed pods, the least of other
-// pods, and that of pods without requests.
+// Values of oom_score_adj: of node-critical and Guaranteed pods, the lowest of other pods, and that
+// of pods without requests.
 const (
 	oomGuaranteed = -997
 	oomLeast      = 3

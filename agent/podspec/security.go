@@ -59,8 +59,8 @@ func sandboxSecurity(p *v1.Pod) *rt.LinuxSandboxSecurityContext {
 	}
 }
 
-// containerSecurity merges the security contexts of pod and container; the container's
-// fields win.
+// containerSecurity merges the security contexts of pod and container; the container's fields have
+// precedence.
 func containerSecurity(p *v1.Pod, c *v1.Container, in Input, n *Host) (*rt.LinuxContainerSecurityContext, error) {
 	pod, own := PodSecurity(p), containerSecurityOf(c)
 	seccomp, err := seccompProfile(either(own.SeccompProfile, pod.SeccompProfile), n)
@@ -141,8 +141,8 @@ func seccompProfile(s *v1.SeccompProfile, n *Host) (*rt.SecurityProfile, error) 
 	}
 }
 
-// AppArmor returns the container's profile in the present and in the deprecated form:
-// its field, else its annotation, else the pod's field.
+// AppArmor returns the container's profile in the present and in the deprecated form: from its
+// field, or its annotation, or the pod's field.
 func AppArmor(p *v1.Pod, c *v1.Container) (*rt.SecurityProfile, string) {
 	profile := containerSecurityOf(c).AppArmorProfile
 	if profile == nil {

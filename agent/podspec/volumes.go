@@ -34,8 +34,8 @@ func VolumePlugin(v *v1.Volume) string {
 	return "other"
 }
 
-// VolumeInput returns what the pod's volumes need to know of the pod and the machine.
-// Fields have the same values in files as in variables.
+// VolumeInput returns the data about the pod and the machine that the pod's volumes need. Fields
+// have the same values in files as in variables.
 func VolumeInput(p *v1.Pod, n *Host) volume.Input {
 	return volume.Input{
 		Memory: volumeMemory(p, n),
@@ -46,8 +46,7 @@ func VolumeInput(p *v1.Pod, n *Host) volume.Input {
 	}
 }
 
-// volumeImage returns the image that the runtime mounts for a volume, nil if it is no
-// image volume.
+// volumeImage returns the image that the runtime mounts for a volume; nil if it is no image volume.
 func volumeImage(p *v1.Pod, name string, in Input) *rt.ImageSpec {
 	i := slices.IndexFunc(p.Spec.Volumes, func(v v1.Volume) bool { return v.Name == name })
 	if i < 0 || p.Spec.Volumes[i].Image == nil {
@@ -56,9 +55,9 @@ func volumeImage(p *v1.Pod, name string, in Input) *rt.ImageSpec {
 	return &rt.ImageSpec{Image: in.VolumeImages[name], UserSpecifiedImage: p.Spec.Volumes[i].Image.Reference, Annotations: p.Annotations}
 }
 
-// NoImageVolumes explains the error of a runtime that does not support image volumes
-// and sees a mount without a host path. No CRI feature tells beforehand; these are the
-// errors of containerd before 2.1 and CRI-O before 1.31.
+// NoImageVolumes explains the error of a runtime that does not support image volumes and gets a
+// mount without a host path. No CRI feature reports this in advance; these are the errors of
+// containerd before 2.1 and CRI-O before 1.31.
 func NoImageVolumes(config *rt.ContainerConfig, err error) error {
 	i := slices.IndexFunc(config.Mounts, func(m *rt.Mount) bool { return m.Image != nil })
 	if err == nil || i < 0 {
