@@ -1,4 +1,4 @@
-// Package inplace carries out what makes a running pod its next version.
+// Package inplace carries out the update of a running pod to its next version.
 package inplace
 
 import (
@@ -18,8 +18,8 @@ import (
 	"monopod/manifests"
 )
 
-// Apply carries out an action on what the machine has of the pod, and returns the
-// checkpoint that must be saved then. next is the desired version.
+// Apply carries out an action on what the machine has of the pod, and returns the checkpoint that
+// must be saved then. next is the desired version.
 func Apply(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, next *manifests.Pod, a plan.Action) (*checkpoint.Checkpoint, error) {
 	n := f.Disk.Machine.Now()
 	switch a.Do {
@@ -35,8 +35,8 @@ func Apply(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, nex
 	return c, fmt.Errorf("unknown action %q", a.Do)
 }
 
-// follow brings the volumes up to date and lets the pod's cgroup grow, which shrinks only
-// once its containers have.
+// follow updates the volumes and lets the pod's cgroup grow; it shrinks only after its containers
+// have.
 func follow(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, n *podspec.Host) (*checkpoint.Checkpoint, error) {
 	if _, err := f.SetUpVolumes(ctx, c.Version(), n); err != nil {
 		return c, plan.Because("FailedMount", err)
@@ -52,7 +52,7 @@ func follow(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, n 
 	return c.WithFollowing(&left), plan.Because("FailedUpdatePodContainer", err)
 }
 
-// settle gives the pod's cgroup the values of its version, but not less memory than it uses.
+// settle sets the pod's cgroup to the values of its version, but not to less memory than it uses.
 func settle(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, n *podspec.Host) (*checkpoint.Checkpoint, error) {
 	now := podspec.PodCgroup(c.Pod, n)
 	if takesMemory(c.Following.Former, now.Memory) {
@@ -69,13 +69,13 @@ func settle(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, n 
 	return c.WithFollowing(nil), plan.Because("FailedUpdatePodContainer", err)
 }
 
-// takesMemory reports whether a limit is lower than it was; 0: there is none.
+// takesMemory reports whether a limit is lower than before; 0: no limit.
 func takesMemory(former *cgroups.Resources, limit int64) bool {
 	return limit > 0 && (former == nil || former.Memory <= 0 || limit < former.Memory)
 }
 
-// Resize gives a running container the cpu and memory of its pod's version, but not less
-// memory than it uses.
+// Resize sets the cpu and memory of a running container to those of its pod's version, but not to
+// less memory than it uses.
 func Resize(ctx context.Context, c *cri.Client, p *v1.Pod, a plan.Action, n *podspec.Host) error {
 	r := podspec.ContainerResources(p, podspec.FindContainer(p, a.Name), n)
 	if r.MemoryLimitInBytes > 0 {
@@ -95,8 +95,8 @@ func Resize(ctx context.Context, c *cri.Client, p *v1.Pod, a plan.Action, n *pod
 	return plan.Because(plan.ReasonRefused, err)
 }
 
-// usedBy returns how many bytes of memory a container uses that cannot be reclaimed; 0:
-// the runtime does not say.
+// usedBy returns how many bytes of memory a container uses that cannot be reclaimed; 0: the runtime
+// does not report it.
 func usedBy(ctx context.Context, c *cri.Client, a plan.Action) (uint64, error) {
 	all, err := c.ContainerStats(ctx, map[string]string{podspec.LabelPodUID: a.UID})
 	if err != nil && !cri.Unimplemented(err) {

@@ -12,7 +12,7 @@ import (
 )
 
 // compress replaces a rotated log by its compressed form, with the same mode and time. It prefers
-// speed to size: logs shrink to a tenth or so either way, and the node has other work. The log
+// speed to size: logs shrink to about a tenth either way, and the node has other work. The log
 // stays until everything is on disk.
 func compress(ctx context.Context, d *disk.Dir, name string) (err error) {
 	defer func() {
@@ -39,7 +39,7 @@ func compress(ctx context.Context, d *disk.Dir, name string) (err error) {
 	return d.Remove(name)
 }
 
-// replace writes the compressed form of in to out, and renames that to this name.
+// replace writes the compressed form of in to out, and renames out to name.
 func replace(ctx context.Context, d *disk.Dir, in, out *os.File, name string) error {
 	info, err := in.Stat()
 	if err != nil {

@@ -40,8 +40,8 @@ func parseStamp(stamp string) (time.Time, error) {
 	return time.ParseInLocation(stampForm, stamp, time.UTC)
 }
 
-// nextStamp names the log that is rotated now. The name sorts after all previous ones, even if the
-// clock was set back: names give the order.
+// nextStamp returns the stamp of the log that is rotated now. The name sorts after all previous
+// ones, even if the clock was set back: the names are the order.
 func nextStamp(now time.Time, old []rotated) string {
 	stamp := now.Local().Format(stampForm)
 	if len(old) == 0 {
@@ -54,8 +54,8 @@ func nextStamp(now time.Time, old []rotated) string {
 	return stamp
 }
 
-// logDepth is how many folders above a log others may write to: the pod's and
-// the container's.
+// logDepth is the number of folders above a log that others may write to: the pod's and the
+// container's.
 const logDepth = 2
 
 // folderOf opens the folder of a log. The caller closes it.
@@ -63,8 +63,8 @@ func folderOf(log string) (*disk.Dir, error) {
 	return disk.OpenDir(filepath.Dir(log), logDepth)
 }
 
-// maxRotated bounds how many rotated logs are listed at once, if others made very many. The
-// removal of these makes room for the rest.
+// maxRotated bounds how many rotated logs are listed at once, in case others made very many. After
+// the removal of these the rest is listed.
 const maxRotated = 10_000
 
 // tidy removes what an interrupted compression left, and returns the rotated logs, oldest first.
@@ -135,7 +135,7 @@ func Remove(log string) error {
 	}
 	defer d.Close()
 	name := filepath.Base(log)
-	var failed error // one of them is enough
+	var failed error // one error is enough
 	err = d.Each(func(n string) error {
 		if n == name || strings.HasPrefix(n, name+".") {
 			failed = cmp.Or(remove(d, n), failed)

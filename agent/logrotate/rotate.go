@@ -13,9 +13,9 @@ import (
 )
 
 // find finds the log of a container that is not at its path: the path was another when the
-// container was made, the log was renamed and not reopened, or it was removed. Without a log at
-// its path the runtime writes to a file that no one reads or counts. The error is errEnded when
-// the container does not run any more.
+// container was created, the log was renamed and not reopened, or it was removed. Without a log at
+// its path the runtime writes to a file that is neither read nor counted. The error is errEnded if
+// the container no longer runs.
 func (r *Rotator) find(ctx context.Context, id string, s *seen) (size int64, err error) {
 	where, err := r.runtime.Log(ctx, id)
 	if err == nil && where == "" {
@@ -33,7 +33,7 @@ func (r *Rotator) find(ctx context.Context, id string, s *seen) (size int64, err
 		return 0, fmt.Errorf("log %s: %w", where, err)
 	}
 	if err := r.reopen(ctx, id); err != nil {
-		for _, d := range made { // the container is gone: nothing stays
+		for _, d := range made { // the container is gone: remove everything
 			os.Remove(d)
 		}
 		return 0, err
@@ -49,11 +49,10 @@ func (r *Rotator) reopen(ctx context.Context, id string) error {
 	return r.runtime.Reopen(ctx, id)
 }
 
-// rotate starts a new log for a container, in the kubelet's order: surplus logs
-// are removed, then the log is renamed and reopened. The newest rotated log stays
-// uncompressed for its readers. If rotated logs cannot be compressed, for
-// instance because the disk is full, that is logged, and the log is rotated all
-// the same.
+// rotate starts a new log for a container, in the kubelet's order: surplus logs are removed, then
+// the log is renamed and reopened. The newest rotated log stays uncompressed for its readers. If
+// rotated logs cannot be compressed, for instance because the disk is full, that is logged, and the
+// log is rotated anyway.
 func (r *Rotator) rotate(ctx context.Context, id, log string) error {
 	d, err := folderOf(log)
 	if err != nil {
@@ -86,11 +85,11 @@ func (r *Rotator) rotate(ctx context.Context, id, log string) error {
 	return errors.Join(failed, r.swap(ctx, id, d, name, old))
 }
 
-// swap renames the log and has it reopened. It restores the name if the runtime refuses, and only
-// then: conmon, which writes the logs of CRI-O, carries out a request of CRI-O even if that is
-// late, and replaces anything that has the name by the new log. Without an answer, find checks in
-// the next round. It never replaces another file: a runtime that refuses may have reopened the log
-// all the same.
+// swap renames the log and makes the runtime reopen it. It restores the name only if the runtime
+// refuses: conmon, which writes the logs of CRI-O, carries out a request of CRI-O even if it is
+// late, and replaces any file of that name by the new log. Without an answer, find checks in the
+// next round. swap never replaces another file: a runtime that refuses may have reopened the log
+// anyway.
 func (r *Rotator) swap(ctx context.Context, id string, d *disk.Dir, log string, old []rotated) error {
 	to := rotated{stamp: nextStamp(time.Now(), old)}.name(log)
 	if err := d.Rename(log, to); err != nil {

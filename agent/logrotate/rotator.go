@@ -1,5 +1,5 @@
 // Package logrotate limits the size of running containers' logs: a log that has become too large is
-// renamed, the runtime reopens it, and rotated logs are compressed and at last removed. A reader
+// renamed, the runtime reopens it, and rotated logs are compressed and finally removed. A reader
 // that follows a log by its name, as tail -F does, loses no line.
 package logrotate
 
@@ -20,7 +20,7 @@ import (
 	"monopod/agent/wake"
 )
 
-// The kubelet's figures.
+// The kubelet's values.
 const (
 	DefaultMaxSize  = 10 << 20
 	DefaultMaxFiles = 5
@@ -28,10 +28,10 @@ const (
 	DefaultWorkers  = 1
 )
 
-// Config is how much logs may take. Zero values mean the default.
+// Config limits the disk space of logs. Zero values mean the default.
 type Config struct {
-	MaxSize  int64         // bytes from which on a log is rotated; negative: none is
-	MaxFiles int           // of one container, the one that is written to included; at least 2
+	MaxSize  int64         // size in bytes from which a log is rotated; negative: no log is
+	MaxFiles int           // files of one container, including the one that is written to; at least 2
 	Interval time.Duration // from the end of one round to the next
 	Workers  int           // containers whose logs are rotated at the same time
 }
@@ -53,35 +53,36 @@ type Container struct {
 
 // Runtime is what a Rotator needs of the container runtime.
 type Runtime interface {
-	// Running returns the containers that may run, once anything is known of them. It is called
-	// each round and must cost next to nothing.
+	// Running returns the containers that may be running, and waits until they are known. It is
+	// called in each round and must be cheap.
 	Running(ctx context.Context) ([]Container, error)
-	// Log requests the path of a container's log, "" if it does not run any more.
+	// Log returns the path of a container's log; "" if the container no longer runs.
 	Log(ctx context.Context, id string) (path string, err error)
-	// Reopen makes the runtime write a container's log to a new file at its path and returns when
-	// it does. After an error that is ErrUnanswered, or the context's, it may do so later.
+	// Reopen makes the runtime write a container's log to a new file at its path, and returns when
+	// it does. After an error that is ErrUnanswered, or the context's, the runtime may still do so
+	// later.
 	Reopen(ctx context.Context, id string) error
 }
 
-// ErrUnanswered: the runtime was lost before it returned the result of a call.
+// ErrUnanswered reports that the runtime was lost before it returned the result of a call.
 var ErrUnanswered = errors.New("the runtime did not answer")
 
-// errEnded: a listed container does not run any more.
+// errEnded reports that a listed container no longer runs.
 var errEnded = errors.New("the container has ended")
 
-// reopenIn bounds a call by which the runtime reopens a log. The agent's end does not interrupt
-// it: a log would be left without its name.
+// reopenIn bounds a call by which the runtime reopens a log. The agent's end does not interrupt it:
+// otherwise a log would be left without its name.
 const reopenIn = 5 * time.Second
 
-// Rotator rotates logs. It keeps nothing that a successor would need: the files show what a killed
-// one left undone.
+// Rotator rotates logs. A successor needs nothing of its state: the files show what a killed
+// Rotator left unfinished.
 type Rotator struct {
 	// Fault is called for each panic in the work on one container's log; it may
 	// be nil. It must be set before Run.
 	Fault func()
 
 	cfg     atomic.Pointer[Config]
-	changed wake.Slot // cfg was
+	changed wake.Slot // cfg has changed
 	runtime Runtime
 	log     *slog.Logger
 	known   map[string]*seen // by container id; of Run's goroutine
@@ -92,20 +93,19 @@ type Rotator struct {
 
 // seen is a Rotator's record of a container.
 type seen struct {
-	log    string // its path
-	tidy   bool   // nothing is left there of an interrupted rotation
+	log    string // the path of its log
+	tidy   bool   // its folder has no remains of an interrupted rotation
 	logged saidonce.Error
 }
 
-// New returns a Rotator. Run makes it work.
+// New returns a Rotator. Run starts its work.
 func New(cfg Config, r Runtime, log *slog.Logger) *Rotator {
 	rotator := &Rotator{changed: wake.New(), runtime: r, log: log, known: map[string]*seen{}, busy: map[string]chan struct{}{}}
 	rotator.Set(cfg)
 	return rotator
 }
 
-// Set changes how much logs may take from the next round on, which starts at once. Any goroutine
-// may call it.
+// Set changes the limits from the next round on, which starts at once. Any goroutine may call it.
 func (r *Rotator) Set(cfg Config) {
 	cfg = cfg.Complete()
 	r.cfg.Store(&cfg)
@@ -125,7 +125,7 @@ func (r *Rotator) Run(ctx context.Context) {
 		}
 		timer.Stop()
 		if r.cfg.Load().MaxSize < 0 {
-			continue // until that changes
+			continue // until the settings change
 		}
 		r.round(ctx)
 		timer.Reset(r.cfg.Load().Interval)
@@ -136,7 +136,7 @@ func (r *Rotator) Run(ctx context.Context) {
 func (r *Rotator) round(ctx context.Context) {
 	all, err := r.runtime.Running(ctx)
 	if err != nil {
-		return // there will be another round
+		return // the next round tries again
 	}
 	r.forget(all)
 	errs := make([]error, len(all))
@@ -234,7 +234,7 @@ func (r *Rotator) complain(ctx context.Context, s *seen, c Container, err error)
 	}
 }
 
-// hold keeps other goroutines off a container's logs until release is called.
+// hold keeps other goroutines away from a container's logs until release is called.
 func (r *Rotator) hold(ctx context.Context, id string) (release func(), err error) {
 	mine := make(chan struct{})
 	for {
@@ -262,8 +262,8 @@ func (r *Rotator) release(id string) {
 	delete(r.busy, id)
 }
 
-// Remove removes the log of a container that is gone, and its rotated logs. It waits for a
-// rotation that is in progress.
+// Remove removes the log of a container that is gone, and its rotated logs. It waits for a rotation
+// in progress.
 func (r *Rotator) Remove(ctx context.Context, id, log string) error {
 	release, err := r.hold(ctx, id)
 	if err != nil {

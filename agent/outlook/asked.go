@@ -6,15 +6,15 @@ import (
 	"monopod/manifests"
 )
 
-// Asked is what is asked about: what manifests give, as the client has decoded it.
+// Asked is the request: what manifests give, as the client has decoded it.
 type Asked struct {
 	Pods       []Version       `json:"pods,omitempty"`
 	ConfigMaps []*v1.ConfigMap `json:"configMaps,omitempty"`
 	Secrets    []*v1.Secret    `json:"secrets,omitempty"`
-	Whole      bool            `json:"whole,omitempty"` // that is all that the agent's folder would give
+	Whole      bool            `json:"whole,omitempty"` // this is everything that the agent's folder would give
 }
 
-// Version is a manifests.Pod on its way.
+// Version is a manifests.Pod in a request.
 type Version struct {
 	Pod    *v1.Pod `json:"pod"`
 	File   string  `json:"file,omitempty"`
@@ -25,7 +25,7 @@ func (v Version) version() *manifests.Pod {
 	return &manifests.Pod{Pod: v.Pod, File: v.File, Digest: v.Digest}
 }
 
-// About is what is asked about these pods and objects.
+// About returns the request about these pods and objects.
 func About(pods []*manifests.Pod, all []*manifests.Object, whole bool) *Asked {
 	a := &Asked{Whole: whole}
 	for _, p := range pods {

@@ -10,9 +10,10 @@ import (
 	"monopod/agent/update"
 )
 
-// edits says what other contents of ConfigMaps and Secrets mean to containers of a pod that run on:
-// those that manifests give now in place of those that there are. An object that no manifest gives
-// any more is kept for the pods that need it. What starts has what is new.
+// edits returns the effects of other contents of ConfigMaps and Secrets on the containers of a pod
+// that continue to run: the requested contents compared with the present ones. An object that no
+// manifest gives any more is kept for the pods that need it. Containers that start use the new
+// contents.
 func (n *Node) edits(p *Pod, r *rollout.Record) (lines []string) {
 	reported, isReported := n.Reported(r.Key)
 	version, over := r.Identity()
@@ -29,7 +30,7 @@ func (n *Node) edits(p *Pod, r *rollout.Record) (lines []string) {
 	return lines
 }
 
-// restarts reports whether a container restarts for what else is other.
+// restarts reports whether a container restarts for another difference.
 func (p *Pod) restarts(container string) bool {
 	return p.Difference != nil && slices.Contains(p.Difference.Named(update.Restart), container)
 }

@@ -1,4 +1,4 @@
-// Package outlook says what manifests would change of the pods that there are.
+// Package outlook computes what manifests would change of the present pods.
 package outlook
 
 import (
@@ -13,26 +13,26 @@ import (
 	"monopod/manifests"
 )
 
-// Report is what would become of pods.
+// Report is the expected change of the pods.
 type Report struct {
 	Pods    []Pod `json:"pods"`    // sorted by name
-	Changes int   `json:"changes"` // of the pods, how many would not stay as they are, or have objects with other contents
+	Changes int   `json:"changes"` // the number of pods that would change, or have objects with other contents
 }
 
-// Pod is what would become of one pod.
+// Pod is the expected change of one pod.
 type Pod struct {
 	Name       string          `json:"pod"`            // namespace/name
-	File       string          `json:"file,omitempty"` // that gives it, as the person gave it
+	File       string          `json:"file,omitempty"` // the file that gives it, as named in the request
 	Action     Action          `json:"action"`
-	Reason     string          `json:"reason,omitempty"`     // why it is replaced, or restarted: the fields, or what else
-	Difference *update.Verdict `json:"difference,omitempty"` // of a pod that is there and would change
-	Waits      string          `json:"waits,omitempty"`      // for what that would wait, or the pod does: holds, the update window, the lock of its workload, its turn, room, what it lacks
-	Trial      string          `json:"trial,omitempty"`      // what makes it give way to the version that runs
-	RolledBack string          `json:"rolledBack,omitempty"` // that it gave way, or a person asked for it, when and why: the former version stays
-	Objects    []string        `json:"objects,omitempty"`    // what other contents of ConfigMaps and Secrets mean to it
+	Reason     string          `json:"reason,omitempty"`     // why it is replaced or restarted: the fields, or another reason
+	Difference *update.Verdict `json:"difference,omitempty"` // of an existing pod that would change
+	Waits      string          `json:"waits,omitempty"`      // what the change would wait for, or the pod waits for: holds, the update window, the lock of its workload, its turn, room, what it lacks
+	Trial      string          `json:"trial,omitempty"`      // what would roll it back to the running version
+	RolledBack string          `json:"rolledBack,omitempty"` // that it was rolled back, or a person requested that, when and why: the former version stays
+	Objects    []string        `json:"objects,omitempty"`    // the effects of other contents of ConfigMaps and Secrets
 }
 
-// Action is what would be done about a pod.
+// Action is the expected action on a pod.
 type Action string
 
 // The actions.
@@ -43,10 +43,10 @@ const (
 	Updated   Action = "updated"   // in place, and nothing restarts
 	Resized   Action = "resized"   // in place: containers get other cpu and memory
 	Restarted Action = "restarted" // in place: containers restart
-	Replaced  Action = "replaced"  // the pod is stopped, and made again
+	Replaced  Action = "replaced"  // the pod is stopped, and created again
 )
 
-// planned are the actions by what the update of a pod takes.
+// planned are the actions by kind of update.
 var planned = map[update.Kind]Action{
 	update.Nothing: Unchanged, update.Live: Updated, update.Resize: Resized, update.Restart: Restarted, update.Replace: Replaced,
 }
@@ -54,20 +54,20 @@ var planned = map[update.Kind]Action{
 // starts reports whether something of the pod starts.
 func (a Action) starts() bool { return a == New || a == Restarted || a == Replaced }
 
-// Node is what there is. Its funcs are pure questions, and nothing of it is changed.
+// Node is the present state. Its funcs change nothing.
 type Node struct {
 	World     *rollout.World
 	Objects   *objects.Set                        // the ConfigMaps and Secrets
-	NoObjects bool                                // these are not known
-	Names     []manifests.Key                     // of all pods
-	Record    func(manifests.Key) rollout.Record  // of a pod name
-	Reported  func(manifests.Key) (*v1.Pod, bool) // how it is
+	NoObjects bool                                // the objects are not known
+	Names     []manifests.Key                     // the names of all pods
+	Record    func(manifests.Key) rollout.Record  // the record of a pod name
+	Reported  func(manifests.Key) (*v1.Pod, bool) // the last report of a pod
 
-	known map[manifests.Key]bool // the names that there would be
-	after *objects.Set           // the objects that there would be
+	known map[manifests.Key]bool // the names that would exist
+	after *objects.Set           // the objects that would exist
 }
 
-// Of says what would become of the pods if the manifests gave what is asked about.
+// Of returns the expected changes if the manifests gave what is requested.
 func (n *Node) Of(a *Asked) Report {
 	next := n.with(a)
 	r := Report{Pods: []Pod{}}
@@ -95,7 +95,7 @@ func (n *Node) with(a *Asked) *Node {
 	return &next
 }
 
-// add adds a pod of which there is something to say.
+// add adds a pod that has something to report.
 func (r *Report) add(p Pod) {
 	if p.Name == "" {
 		return
@@ -106,7 +106,7 @@ func (r *Report) add(p Pod) {
 	}
 }
 
-// given says what would become of a pod of which the manifests give this version.
+// given returns the expected change of a pod if the manifests give this version.
 func (n *Node) given(p *manifests.Pod) Pod {
 	was := n.Record(p.Key())
 	version, trial := was.Chosen(p, n.World)
@@ -118,7 +118,7 @@ func (n *Node) given(p *manifests.Pod) Pod {
 		written := [2]*manifests.Pod{was.Trial.Original(of), trial.Original(r.Offered)}
 		out.becomes(change{of, r.Offered, written}, n.World.Policy, over)
 	case was.Offered != nil && manifests.Same(was.Offered, r.Offered):
-		out.Action = Unchanged // it is to start, and waits
+		out.Action = Unchanged // it has yet to start, and waits
 	}
 	out.Waits = n.waits(&r, out.Action)
 	out.onTrial(trial, p, version, n.World.Limits(p))
@@ -126,14 +126,15 @@ func (n *Node) given(p *manifests.Pod) Pod {
 	return out
 }
 
-// change is from one version of a pod to the next. One that came back has the images that it ran
-// with; written are both as their manifests gave them.
+// change is the change from one version of a pod to the next. A restored one has the images that it
+// ran with; written are both versions as their manifests gave them.
 type change struct {
 	of, next *manifests.Pod
 	written  [2]*manifests.Pod
 }
 
-// verdict says what the change takes, with the fields as the manifests have them where these show it.
+// verdict returns the verdict of the change, with the fields as the manifests have them where these
+// show it.
 func (c change) verdict(policy string) update.Verdict {
 	v := update.Planned(c.of, c.next, policy)
 	if written := update.Planned(c.written[0], c.written[1], policy); written.Kind == v.Kind {
@@ -142,7 +143,7 @@ func (c change) verdict(policy string) update.Verdict {
 	return v
 }
 
-// becomes says how one version of a pod takes the place of another. over: that one has ended.
+// becomes sets how one version of a pod replaces another. over: the latter has ended.
 func (p *Pod) becomes(c change, policy string, over bool) {
 	v := c.verdict(policy)
 	switch {
@@ -155,7 +156,7 @@ func (p *Pod) becomes(c change, policy string, over bool) {
 		p.Reason = v.Because(c.next.Pod)
 	}
 	p.Action = planned[v.Kind]
-	if v.Kind == update.Replace { // containers start with what is new
+	if v.Kind == update.Replace { // containers start with the new contents
 		v.Fields = slices.Clone(v.Fields)
 		for k := range v.Fields {
 			v.Fields[k].Note = ""
@@ -164,7 +165,7 @@ func (p *Pod) becomes(c change, policy string, over bool) {
 	p.Difference = &v
 }
 
-// waits says for what an action would wait, in the words in which ps says it once it does.
+// waits returns what an action would wait for, in the words that ps will show.
 func (n *Node) waits(r *rollout.Record, action Action) string {
 	d := rollout.Decide(r, n.World)
 	texts := r.Foreseen(&d)
@@ -177,8 +178,8 @@ func (n *Node) waits(r *rollout.Record, action Action) string {
 	return strings.Join(texts, "; ")
 }
 
-// onTrial says what makes a version give way to the one that runs, or that it did: then version
-// is to run in its place.
+// onTrial sets what rolls a version back to the running one, or that it was rolled back: then
+// version runs in its place.
 func (out *Pod) onTrial(t *rollout.Trial, p, version *manifests.Pod, limits update.Limits) {
 	switch {
 	case t.IsBack(version):
@@ -188,8 +189,8 @@ func (out *Pod) onTrial(t *rollout.Trial, p, version *manifests.Pod, limits upda
 	}
 }
 
-// others says what would become of a pod that is not asked about; nothing, if nothing would.
-// whole: then no manifest gives it any more.
+// others returns the expected change of a pod that is not in the request; nothing, if there is
+// none. whole: no manifest gives the pod any more.
 func (n *Node) others(key manifests.Key, whole bool) Pod {
 	r := n.Record(key)
 	p := r.Offered

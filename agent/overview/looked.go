@@ -7,8 +7,8 @@ import (
 	"monopod/agent/status"
 )
 
-// LookedAt returns nil once each desired pod has a status, as its first pass is over or it
-// waits; before is what must be known before that, such as the manifests.
+// LookedAt returns nil once each desired pod has a status, because its first pass is over or it
+// waits; before are the errors of what must be known earlier, such as the manifests.
 func LookedAt(store *status.Store, desired map[string]bool, before ...error) error {
 	if err := errors.Join(before...); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package overview tells what is there now: to requests, and to scrapes.
+// Package overview returns the present state, for requests and scrapes.
 package overview
 
 import (

@@ -45,7 +45,7 @@ func countProblems(s *metrics.State, all []status.Problem) {
 // countPod counts a reported pod. desired: it has a manifest.
 func countPod(s *metrics.State, p *v1.Pod, desired bool) {
 	if status.WasRefused(&p.Status) || podstatus.WaitsForPods(&p.Status) {
-		return // no worker works on it
+		return // it has no worker
 	}
 	is := metrics.Working{Lifecycle: "sync", Config: "orphan"}
 	if desired {

@@ -8,10 +8,10 @@ import (
 	"monopod/agent/podspec"
 )
 
-// MarkAccepted lets the containers go by the version of their pod that is accepted in
-// place of the one they were created for: an attempt of a former version gets a kill
-// decision and starts again as the accepted one, whatever it exits with; the others stop
-// as that one says. What the runtime keeps of them cannot change.
+// MarkAccepted applies the accepted version of the pod, which replaced the one that the containers
+// were created for in place: an attempt of a former version gets a kill decision and starts again
+// as the accepted one, whatever its exit code; the others stop as the accepted version requires.
+// The runtime's record of them cannot change.
 func (i *Instance) MarkAccepted(c *checkpoint.Checkpoint) {
 	if c.Revision == 0 {
 		return

@@ -11,8 +11,7 @@ import (
 	"monopod/agent/status"
 )
 
-// recordReady records that the node can or cannot run pods, as its runtime is up
-// or down.
+// recordReady records that the node can or cannot run pods, because its runtime is up or down.
 func (w *Watch) recordReady(kind, reason string) {
 	w.Events.Record(events.NodeRef(w.Node), kind, reason, message.Of("Node %s status is now: %s", message.Name(w.Node), message.Name(reason)))
 }
@@ -24,16 +23,15 @@ func (w *Watch) State() status.Runtime {
 	return w.state
 }
 
-// condition is one of the runtime's that is false.
+// condition is a false condition of the runtime.
 type condition struct{ kind, reason, message string }
 
-// String has the kubelet's words.
+// String returns the kubelet's text.
 func (c condition) String() string {
 	return fmt.Sprintf("%s=false reason:%s message:%s", c.kind, c.reason, c.message)
 }
 
-// recordConditions keeps the runtime's conditions that are false. nil is a runtime that did not
-// answer.
+// recordConditions keeps the runtime's false conditions. nil means a runtime that did not answer.
 func (w *Watch) recordConditions(st *rt.StatusResponse) {
 	wrong := map[string]condition{}
 	for _, c := range st.GetStatus().GetConditions() {
@@ -49,15 +47,15 @@ func (w *Watch) recordConditions(st *rt.StatusResponse) {
 	}
 }
 
-// Changed tells one reader that the runtime's state has changed.
+// Changed signals one reader that the runtime's state has changed.
 func (w *Watch) Changed() <-chan struct{} { return w.changed }
 
-// signalChange tells the node's reporter that the runtime's state has changed.
+// signalChange signals the node's reporter that the runtime's state has changed.
 func (w *Watch) signalChange() {
 	w.changed.Wake()
 }
 
-// NotReady returns why the node is not ready for pods; none if it is.
+// NotReady returns why the node is not ready for pods; none if it is ready.
 func (w *Watch) NotReady() []message.Text {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"monopod/manifests"
 )
 
-// Counts returns the numbers of what was listed last.
+// Counts returns the counts of the last listing.
 func (l *Lister) Counts() counts {
 	l.index.mu.RLock()
 	defer l.index.mu.RUnlock()
@@ -15,7 +15,7 @@ func (l *Lister) Counts() counts {
 
 // counts are the numbers of the agent's pods and containers in the runtime.
 type counts struct {
-	Pods       int            // with a sandbox that is ready
+	Pods       int            // pods with a ready sandbox
 	Containers map[string]int // by state, in the kubelet's words
 }
 

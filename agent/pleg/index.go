@@ -14,16 +14,16 @@ import (
 	"monopod/manifests"
 )
 
-// Listed is what the runtime has of one pod name. It is not changed any more.
+// Listed is what the runtime has of one pod name. It never changes.
 type Listed struct {
 	Sandboxes  []*rt.PodSandbox
 	Containers []*rt.Container
 
 	print uint64                // its fingerprint
-	logs  []logrotate.Container // of the containers that run
+	logs  []logrotate.Container // the logs of the running containers
 }
 
-// Uids returns the uids of everything listed under a name.
+// Uids returns the uids of everything listed under the name.
 func (p *Listed) Uids() map[string]bool {
 	uids := map[string]bool{}
 	for _, s := range p.Sandboxes {
@@ -41,14 +41,14 @@ func (p *Listed) has(uid string) bool {
 		slices.ContainsFunc(p.Containers, func(c *rt.Container) bool { return c.Labels[podspec.LabelPodUID] == uid })
 }
 
-// index is what the runtime has, by pod name, as it was listed last. A listing costs what differs from
-// the one before: a pod of which anything has changed is replaced. Any goroutine may use it.
+// index is the last listing of the runtime, by pod name. An update costs only what differs from the
+// listing before: a changed pod is replaced. Any goroutine may use it.
 type index struct {
 	mu   sync.RWMutex
 	pods map[manifests.Key]*Listed
 }
 
-// change takes over what differs in a listing. podLogs is the folder of pods' logs.
+// change applies the differences of a listing. podLogs is the folder of pods' logs.
 func (x *index) change(podLogs string, sandboxes *cri.Changes[rt.PodSandbox], containers *cri.Changes[rt.Container]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -66,7 +66,7 @@ func (x *index) change(podLogs string, sandboxes *cri.Changes[rt.PodSandbox], co
 		p.Sandboxes = append(p.Sandboxes, s)
 	}
 	for _, c := range containers.Added {
-		if isFileName(c.Metadata.GetName()) { // no pod of the agent has another, which must not lead to other files
+		if isFileName(c.Metadata.GetName()) { // no container of the agent has another kind of name; it must not lead to other files
 			p := x.copied(next, c.Labels)
 			p.Containers = append(p.Containers, c)
 		}
@@ -74,8 +74,8 @@ func (x *index) change(podLogs string, sandboxes *cri.Changes[rt.PodSandbox], co
 	x.replace(podLogs, next)
 }
 
-// copied returns the copy in next of the pod with these labels, which is to replace it. What no pod of
-// the agent can be comes to nothing. x.mu is held.
+// copied returns the copy in next of the pod with these labels, which is to replace it. If no pod
+// of the agent can have them, it returns a value that is dropped. x.mu is held.
 func (x *index) copied(next map[manifests.Key]*Listed, labels map[string]string) *Listed {
 	if !wellFormed(labels) {
 		return &Listed{}
@@ -90,7 +90,7 @@ func (x *index) copied(next map[manifests.Key]*Listed, labels map[string]string)
 	return next[key]
 }
 
-// replace puts pods in the place of those of their names. x.mu is held.
+// replace replaces pods by name. x.mu is held.
 func (x *index) replace(podLogs string, next map[manifests.Key]*Listed) {
 	if x.pods == nil {
 		x.pods = make(map[manifests.Key]*Listed, len(next))
@@ -105,7 +105,7 @@ func (x *index) replace(podLogs string, next map[manifests.Key]*Listed) {
 	}
 }
 
-// logsOf returns the containers of a pod that run, and their log files by the current log folder.
+// logsOf returns the running containers of a pod, with their log files in the present log folder.
 func logsOf(podLogs string, key manifests.Key, p *Listed) (all []logrotate.Container) {
 	for _, c := range p.Containers {
 		if c.State == rt.ContainerState_CONTAINER_RUNNING {
@@ -116,7 +116,7 @@ func logsOf(podLogs string, key manifests.Key, p *Listed) (all []logrotate.Conta
 	return all
 }
 
-// of returns what there is of a pod name.
+// of returns the listing of a pod name.
 func (x *index) of(key manifests.Key) *Listed {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -126,7 +126,7 @@ func (x *index) of(key manifests.Key) *Listed {
 	return &Listed{}
 }
 
-// all returns all pods. The map is the caller's.
+// all returns all pods. The caller owns the map.
 func (x *index) all() map[manifests.Key]*Listed {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -159,7 +159,7 @@ func (x *index) prints() map[manifests.Key]uint64 {
 	return all
 }
 
-// logs returns all containers that run, with their logs.
+// logs returns all running containers, with their logs.
 func (x *index) logs() []logrotate.Container {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -19,17 +19,17 @@ func (i *Instance) MarkKills(all map[string]checkpoint.KillDecision) {
 	}
 }
 
-// MarkExcused tells containers, by name, how many of their attempts ended by an interruption.
+// MarkExcused sets how many attempts of each container, by name, ended by an interruption.
 func (i *Instance) MarkExcused(all map[string]uint32) {
 	for k := range i.Containers {
 		i.Containers[k].Excused = all[i.Containers[k].Name]
 	}
 }
 
-// Has reports whether the instance has a container of that id.
+// Has reports whether the instance has a container with this id.
 func (i *Instance) Has(id string) bool { return i.Find(id) != nil }
 
-// Find returns the container with that id, or nil.
+// Find returns the container with this id, or nil.
 func (i *Instance) Find(id string) *Container {
 	for k := range i.Containers {
 		if i.Containers[k].ID == id {
@@ -39,7 +39,7 @@ func (i *Instance) Find(id string) *Container {
 	return nil
 }
 
-// MarkMissing says that the runtime lacks the newest attempt of the container.
+// MarkMissing records that the runtime lacks the newest attempt of the container.
 func (i *Instance) MarkMissing(name string) {
 	if i.Missing == nil {
 		i.Missing = map[string]bool{}
@@ -59,7 +59,7 @@ type Instance struct {
 	UID        string
 	Sandboxes  []Sandbox       // newest first
 	Containers []Container     // newest first
-	Missing    map[string]bool // containers whose newest attempt is missing: those here are older
+	Missing    map[string]bool // containers whose newest attempt is missing: the attempts here are older
 }
 
 // Sandbox is one sandbox as the runtime describes it.
@@ -69,7 +69,7 @@ type Sandbox struct {
 	Ready       bool
 	HostNetwork bool
 	IPs         []string // empty while not ready, and for host-network pods
-	Unknown     bool     // it is ready, and the runtime does not say what network it has
+	Unknown     bool     // it is ready, and the runtime does not report its network
 	Created     time.Time
 }
 
@@ -77,10 +77,10 @@ type Sandbox struct {
 type Container struct {
 	ID, Name, Sandbox string
 	Attempt           uint32
-	Revision          int // of the pod's version that it was created for
+	Revision          int // revision of the pod's version that it was created for
 	State             rt.ContainerState
 	Created           time.Time
-	Started, Finished time.Time // zero when the runtime does not know
+	Started, Finished time.Time // zero if the runtime does not know
 	ExitCode          int32
 	Reason, Message   string
 	Image, ImageRef   string
@@ -91,7 +91,7 @@ type Container struct {
 	PreStop, Ports    string                   // the preStop hook and the ports it may name, as JSON; "": none
 	Kill              *checkpoint.KillDecision // nil: none
 	Outdated          bool                     // a later version of it was accepted
-	Excused           uint32                   // attempts of it that ended by an interruption
+	Excused           uint32                   // the number of its attempts that ended by an interruption
 	Status            *rt.ContainerStatus
 }
 
@@ -99,12 +99,11 @@ func (c *Container) Running() bool { return c.State == rt.ContainerState_CONTAIN
 
 func (c *Container) Exited() bool { return c.State == rt.ContainerState_CONTAINER_EXITED }
 
-// Live reports whether the container has not exited: it may have processes, or
-// get some.
+// Live reports whether the container has not exited: it may have processes, or get some.
 func (c *Container) Live() bool { return !c.Exited() }
 
-// Created returns the ids of the containers that were created and never started: that of
-// this id, or those in the sandbox of this id.
+// Created returns the ids of the containers that were created and never started: the one with this
+// id, or those in the sandbox with this id.
 func (i *Instance) Created(id string) (ids []string) {
 	if i == nil {
 		return nil
@@ -117,7 +116,7 @@ func (i *Instance) Created(id string) (ids []string) {
 	return ids
 }
 
-// Newest returns the newest container of that name, or nil if it is missing.
+// Newest returns the newest container of this name, or nil if it is missing.
 func (i *Instance) Newest(name string) *Container {
 	if i == nil || i.Missing[name] {
 		return nil
@@ -130,7 +129,7 @@ func (i *Instance) Newest(name string) *Container {
 	return nil
 }
 
-// NewestStarted returns the newest container of that name that was ever started, or nil.
+// NewestStarted returns the newest container of this name that was ever started, or nil.
 func (i *Instance) NewestStarted(name string) *Container {
 	if i == nil || i.Missing[name] {
 		return nil
@@ -172,8 +171,8 @@ func (i *Instance) AnyAlive() bool {
 	return false
 }
 
-// MarkReplaced gives all containers of a sandbox that a restart request replaces
-// a kill decision. They start again whatever they exit with.
+// MarkReplaced sets a kill decision for all containers of a sandbox that a restart request
+// replaces. They start again whatever their exit code.
 func (i *Instance) MarkReplaced(sandbox string) {
 	for k := range i.Containers {
 		if n := &i.Containers[k]; sandbox != "" && n.Sandbox == sandbox {

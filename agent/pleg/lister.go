@@ -11,29 +11,27 @@ import (
 	"monopod/manifests"
 )
 
-// Lister lists all the agent's pods in the runtime, as they are now. A list is
-// expensive for the runtime, so callers that come while one is made share the
-// next one. Any goroutine may use it.
+// Lister lists all the agent's pods in the runtime. A list is expensive for the runtime, so callers
+// that come while one is being made share the next one. Any goroutine may use it.
 type Lister struct {
 	cri      *cri.Client
 	instance string
 	PodLogs  string // the folder of pods' logs; set before the first listing
-	index    index  // what was listed last
+	index    index  // the last listing
 
 	sandboxes  cri.List[rt.PodSandbox] // of run's goroutine, of which there is one at a time
-	containers cri.List[rt.Container]  // likewise
-	version    uint64                  // of the index; likewise
+	containers cri.List[rt.Container]  // of run's goroutine
+	version    uint64                  // of the index; of run's goroutine
 
 	mu   sync.Mutex
 	busy bool               // a list is being made
 	next *listing           // requested and not started; nil: no caller waits
-	end  context.CancelFunc // of the lists, nil before the first
-	ctx  context.Context    // that end ends
+	end  context.CancelFunc // ends the lists; nil before the first
+	ctx  context.Context    // the context that end cancels
 	runs sync.WaitGroup
 }
 
-// Close breaks off the list that is being made and waits for its end. What is
-// asked for afterwards fails.
+// Close cancels the list that is being made and waits for its end. Later requests fail.
 func (l *Lister) Close() {
 	l.mu.Lock()
 	l.start()
@@ -42,22 +40,22 @@ func (l *Lister) Close() {
 	l.runs.Wait()
 }
 
-// start makes the context of the lists, once. l.mu is held.
+// start creates the context of the lists, once. l.mu is held.
 func (l *Lister) start() {
 	if l.ctx == nil {
 		l.ctx, l.end = context.WithCancel(context.Background())
 	}
 }
 
-// listing is two list calls on their way into the index.
+// listing is two list calls whose results go into the index.
 type listing struct {
 	done    chan struct{} // closed when the other fields are set
 	err     error
-	version uint64 // of the index; another one when anything differs from before
+	version uint64 // of the index; changes when anything differs from before
 }
 
-// List brings the index up to date by a listing that is started after List was called. It returns
-// the version that the index has then; who reads it may find a later one.
+// List updates the index by a listing that starts after List was called. It returns the version
+// that the index has then; a reader may find a later one.
 func (l *Lister) List(ctx context.Context) (version uint64, err error) {
 	l.mu.Lock()
 	l.start()
@@ -83,7 +81,7 @@ func (l *Lister) List(ctx context.Context) (version uint64, err error) {
 	}
 }
 
-// Pods returns all pods as List finds them. The map is the caller's.
+// Pods returns all pods of a new listing, see List. The caller owns the map.
 func (l *Lister) Pods(ctx context.Context) (map[manifests.Key]*Listed, error) {
 	_, err := l.List(ctx)
 	if err != nil {
@@ -92,8 +90,7 @@ func (l *Lister) Pods(ctx context.Context) (map[manifests.Key]*Listed, error) {
 	return l.index.all(), nil
 }
 
-// run makes listings as long as a caller waits for one. The calls have deadlines
-// of their own.
+// run makes listings as long as a caller waits for one. The calls have deadlines of their own.
 func (l *Lister) run() {
 	for {
 		l.mu.Lock()
@@ -108,8 +105,8 @@ func (l *Lister) run() {
 	}
 }
 
-// fill makes a listing. What earlier ones decoded stays, also while the node is at rest: else one
-// change would have all decoded again.
+// fill makes a listing. The decoded results of earlier ones are kept even while the node is idle:
+// otherwise one change would decode everything again.
 func (l *Lister) fill(n *listing) {
 	var isOther bool
 	isOther, n.err = l.update()
@@ -119,8 +116,8 @@ func (l *Lister) fill(n *listing) {
 	n.version = l.version
 }
 
-// update makes the two calls and brings the index up to date, if both have an answer. It reports
-// whether anything was changed.
+// update makes the two calls and updates the index, if both succeed. It reports whether anything
+// has changed.
 func (l *Lister) update() (isOther bool, err error) {
 	labels := map[string]string{podspec.LabelInstance: l.instance}
 	sandboxes, err := l.cri.ListSandboxes(l.ctx, labels, &l.sandboxes)

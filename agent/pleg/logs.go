@@ -15,8 +15,8 @@ import (
 	"monopod/cri"
 )
 
-// LogRuntime is the runtime for the log rotation: only the agent's containers,
-// as of the last listing.
+// LogRuntime is the runtime for the log rotation: only the agent's containers, as of the last
+// listing.
 type LogRuntime struct {
 	Cri   *cri.Client
 	Watch *Watch
@@ -52,13 +52,13 @@ func (l LogRuntime) Reopen(ctx context.Context, id string) error {
 	return err
 }
 
-// LogUse returns the disk usage of the logs of the containers that run.
+// LogUse returns the disk usage of the logs of the running containers.
 func (w *Watch) LogUse() []metrics.Log {
 	var out []metrics.Log
 	seen := map[string]bool{}
 	for _, c := range w.Lister.index.logs() {
 		dir := filepath.Dir(c.Log)
-		if seen[dir] { // of two attempts
+		if seen[dir] { // two attempts share the folder
 			continue
 		}
 		seen[dir] = true
@@ -69,8 +69,8 @@ func (w *Watch) LogUse() []metrics.Log {
 	return out
 }
 
-// logUseOf returns the disk usage of a container's logs, rotated ones included,
-// by their folder .../<namespace>_<pod>_<uid>/<container>.
+// logUseOf returns the disk usage of a container's logs, rotated ones included, from their folder
+// .../<namespace>_<pod>_<uid>/<container>.
 func logUseOf(dir string) (metrics.Log, bool) {
 	pod := strings.Split(filepath.Base(filepath.Dir(dir)), "_")
 	d, err := disk.OpenDir(dir, podlog.LogDepth)

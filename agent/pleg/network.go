@@ -8,8 +8,8 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// networkEvery is how often the runtime is asked for its status while it has no network
-// for pods: they wait for it.
+// networkEvery is how often the runtime's status is requested while it has no network for pods:
+// they wait for it.
 const networkEvery = 2 * time.Second
 
 // NoNetwork returns why the runtime cannot give pods a network, in its own words; "" if it can, or
@@ -20,7 +20,7 @@ func (w *Watch) NoNetwork() string {
 	return w.noNetwork()
 }
 
-// AskNetwork is NoNetwork, of which the runtime is asked now. Any goroutine may call it.
+// AskNetwork requests the runtime's status and returns NoNetwork. Any goroutine may call it.
 func (w *Watch) AskNetwork(ctx context.Context) (string, error) {
 	st, err := w.cri.Status(ctx)
 	if err != nil {
@@ -48,8 +48,8 @@ func (w *Watch) newNetworkTimer() *time.Timer {
 	return t
 }
 
-// checkNetwork asks the runtime for its status. It makes the next relist wake all pods
-// once there is a network again, or something else is wrong with it.
+// checkNetwork requests the runtime's status. It makes the next relist wake all pods once there is
+// a network again, or the network has another problem.
 func (w *Watch) checkNetwork(ctx context.Context, relist, network *time.Timer) error {
 	before := w.NoNetwork()
 	if err := w.checkStatus(ctx); err != nil {

@@ -14,17 +14,17 @@ import (
 	"monopod/manifests"
 )
 
-// Observer reads one pod name from the runtime. It reads only once what cannot
-// change. It belongs to the worker of that pod.
+// Observer reads one pod name from the runtime. It reads constant data only once. It belongs to the
+// worker of that pod.
 type Observer struct {
 	cri      *cri.Client
 	lister   *Lister
 	key      manifests.Key
-	statuses map[string]*seen                // by container id, of the state seen last
+	statuses map[string]*seen                // by container id, of the last observed state
 	networks map[string]*rt.PodSandboxStatus // by sandbox id
 	Seen     atomic.Uint64                   // fingerprint of the last observation; any goroutine may read it
 	born     time.Time
-	before   time.Time             // when the pod was observed before; zero: never
+	before   time.Time             // when the pod was last observed; zero: never
 	Ended    []*rt.ContainerStatus // containers that ended since the caller cleared it, for metrics
 }
 
@@ -33,7 +33,7 @@ func NewObserver(c *cri.Client, l *Lister, key manifests.Key) *Observer {
 		statuses: map[string]*seen{}, networks: map[string]*rt.PodSandboxStatus{}}
 }
 
-// Observe returns all instances of the pod that are this agent's.
+// Observe returns all instances of the pod that belong to this agent.
 func (o *Observer) Observe(ctx context.Context) (*Observed, error) {
 	start := time.Now()
 	_, err := o.lister.List(ctx)
@@ -80,8 +80,8 @@ func (o *Observer) Observe(ctx context.Context) (*Observed, error) {
 	return out, nil
 }
 
-// sandbox completes a listed sandbox. It asks for the addresses of a ready one
-// until there are some; they do not change afterwards.
+// sandbox completes a listed sandbox. It requests the addresses of a ready one until there are
+// some; they do not change afterwards.
 func (o *Observer) sandbox(ctx context.Context, s *rt.PodSandbox) (Sandbox, error) {
 	out := Sandbox{
 		ID: s.Id, Attempt: s.Metadata.GetAttempt(), Created: time.Unix(0, s.CreatedAt),
@@ -148,15 +148,14 @@ func (o *Observer) container(ctx context.Context, c *rt.Container) (Container, e
 	return out, nil
 }
 
-// Reread lets the next observation ask for a container's status even if it is in the same
-// state.
+// Reread makes the next observation request a container's status even if its state is unchanged.
 func (o *Observer) Reread(id string) {
 	if known := o.statuses[id]; known != nil {
 		known.stale = true
 	}
 }
 
-// stamp turns a CRI time, nanoseconds since 1970 or none, into a time.
+// stamp converts a CRI time, nanoseconds since 1970 or none, into a time.
 func stamp(ns int64) time.Time {
 	if ns <= 0 {
 		return time.Time{}

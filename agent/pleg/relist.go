@@ -11,15 +11,15 @@ import (
 
 // Relist is the result of a relist.
 type Relist struct {
-	// Pods holds a fingerprint per pod name, which changes when its sandboxes or
-	// containers do. It is the receiver's; nil: all are as in the relist before.
+	// Pods has a fingerprint for each pod name, which changes when its sandboxes or containers do.
+	// The receiver owns it; nil: all are as in the relist before.
 	Pods map[manifests.Key]uint64
 	// Fresh: anything may have changed, as after the runtime was down.
 	Fresh bool
 }
 
-// fingerprint changes when a sandbox or container comes, goes or changes its
-// state. The order of the list does not matter.
+// fingerprint returns a number that changes when a sandbox or container is added or removed, or
+// changes its state. The order of the list does not matter.
 func (p *Listed) fingerprint() uint64 {
 	var sum uint64
 	for _, s := range p.Sandboxes {
@@ -31,7 +31,7 @@ func (p *Listed) fingerprint() uint64 {
 	return sum
 }
 
-// stated is what a fingerprint has of a sandbox or container.
+// stated is the part of a sandbox or container that goes into a fingerprint.
 type stated struct {
 	id    string
 	state int32
@@ -39,16 +39,16 @@ type stated struct {
 
 var printSeed = maphash.MakeSeed()
 
-// wellFormed reports whether the pod's labels may name files. The agent's always
-// may; other clients of the runtime can set any.
+// wellFormed reports whether the pod's labels may be used in file names. The agent's labels always
+// may; other clients of the runtime can set any labels.
 func wellFormed(labels map[string]string) bool {
 	return isFileName(labels[podspec.LabelPodNamespace]) && isFileName(labels[podspec.LabelPodName]) && poduid.Valid(labels[podspec.LabelPodUID])
 }
 
 const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// isFileName reports whether a name may be that of a pod or container: letters and digits,
-// with "." and "-" between them. Each listing asks it of all that is listed.
+// isFileName reports whether a name may be that of a pod or container: letters and digits, with "."
+// and "-" between them. It is called for every item of each listing.
 func isFileName(name string) bool {
 	return name != "" && strings.Trim(name, ".-") == name && strings.Trim(name, alphanumeric+".-") == ""
 }

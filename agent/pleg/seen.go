@@ -6,19 +6,17 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// seen is a container's status as it was observed, with its times on the clock
-// of this process: they compare with later times however the machine's clock is
-// set in between.
+// seen is an observed container status, with its times on the clock of this process: they can be
+// compared with later times even if the machine's clock is set in between.
 type seen struct {
 	*rt.ContainerStatus
 	started, finished time.Time // zero: not known
-	last              time.Time // when the container was observed last in this state
-	stale             bool      // something else than the state has changed
+	last              time.Time // when the container was last observed in this state
+	stale             bool      // something other than the state has changed
 }
 
-// next returns the status of another state that is observed now. The container
-// had not ended at the time before: it was running then, or did not exist yet;
-// zero: not known.
+// next returns the status of another state that is observed now. The container had not ended at the
+// time before: it was running then, or did not exist yet; zero: not known.
 func (was *seen) next(st *rt.ContainerStatus, before, now time.Time) *seen {
 	s := &seen{ContainerStatus: st}
 	switch {
@@ -41,10 +39,10 @@ func (was *seen) next(st *rt.ContainerStatus, before, now time.Time) *seen {
 	return s
 }
 
-// clockSlack is how old a listing may be that shows a container as running.
+// clockSlack is how old a listing may be that has a container as running.
 const clockSlack = 2 * time.Second
 
-// notBefore returns t, but not a time before the other one. Zero stays zero.
+// notBefore returns the later of t and before. A zero t stays zero.
 func notBefore(before, t time.Time) time.Time {
 	if !t.IsZero() && before.Sub(t) > clockSlack {
 		return before
@@ -52,9 +50,9 @@ func notBefore(before, t time.Time) time.Time {
 	return t
 }
 
-// passed turns a CRI time into a time of this process's clock. It is in nanoseconds since
-// 1970, and 0 for none; CRI-O also has Go's zero time, of the year 1. One in the future is
-// now: the machine's clock was set back.
+// passed converts a CRI time into a time of this process's clock. It is in nanoseconds since 1970,
+// and 0 for none; CRI-O also has Go's zero time, of the year 1. A time in the future becomes now:
+// the machine's clock was set back.
 func passed(ns int64, now time.Time) time.Time {
 	if ns <= 0 {
 		return time.Time{}

@@ -10,7 +10,7 @@ import (
 	"monopod/cri"
 )
 
-// listen passes on the runtime's events until the stream ends, and returns why.
+// listen handles the runtime's events until the stream ends, and returns why.
 func (w *Watch) listen(ctx context.Context) error {
 	w.Streams.Store(true)
 	defer w.Streams.Store(false)
@@ -20,7 +20,7 @@ func (w *Watch) listen(ctx context.Context) error {
 			w.Metrics.Stream()
 			first = false
 		}
-		if at := time.Unix(0, e.CreatedAt); at.After(start) { // events from before say nothing of the stream's delay
+		if at := time.Unix(0, e.CreatedAt); at.After(start) { // earlier events do not show the stream's delay
 			w.Metrics.Event(at)
 		}
 		w.event(ctx, e)
@@ -31,7 +31,7 @@ func (w *Watch) listen(ctx context.Context) error {
 	return err
 }
 
-// event passes on the pod of an event. The relist covers events without one.
+// event sends the pod of an event to Touched. The relist covers events without a pod.
 func (w *Watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
 	b := e.GetPodSandboxStatus()
 	if b.GetLabels()[podspec.LabelInstance] != w.Instance || !wellFormed(b.Labels) {

@@ -31,12 +31,12 @@ const (
 // notAskedYet is the error of the runtime's first state.
 const notAskedYet = "not asked yet"
 
-// streamTries is how often in a row the event stream may break before the
-// runtime counts as one without events.
+// streamTries is how often in a row the event stream may break before the runtime counts as one
+// without events.
 const streamTries = 3
 
-// Watch watches the runtime: whether it answers, and which pods changed in it.
-// It only wakes workers, which observe their pods themselves.
+// Watch watches the runtime: whether it answers, and which of its pods have changed. It only wakes
+// workers, which observe their pods themselves.
 type Watch struct {
 	cri      *cri.Client
 	Lister   *Lister
@@ -55,12 +55,12 @@ type Watch struct {
 	// it succeeds, the runtime counts as down.
 	Prepare func(ctx context.Context) error
 
-	// Sweep is called once, before any worker acts, with the agent's pods in the
-	// runtime, to remove what a previous agent left.
+	// Sweep is called once, before any worker acts, with the agent's pods in the runtime, to remove
+	// what a previous agent left.
 	Sweep func(ctx context.Context, pods map[manifests.Key]*Listed)
 
-	// Vanished reports, after each relist, whether cgroups of pods that run have newly
-	// vanished, which wakes all workers; nil: it is not looked at.
+	// Vanished reports, after each relist, whether cgroups of running pods have newly vanished,
+	// which wakes all workers; nil: that is not checked.
 	Vanished func() bool
 
 	Events *events.Recorder
@@ -70,11 +70,11 @@ type Watch struct {
 
 	Metrics  *metrics.Metrics
 	relisted time.Time   // when the last relist started; of Run's goroutine
-	version  uint64      // of the index that it saw; 0: there was none; of Run's goroutine
+	version  uint64      // of the index at the last relist; 0: there was none; of Run's goroutine
 	Streams  atomic.Bool // the runtime streams events
 
-	fresh  bool // no relist since the runtime answers; of Run's goroutine
-	breaks int  // of the event stream in a row; of Run's goroutine
+	fresh  bool // no relist since the runtime answers again; of Run's goroutine
+	breaks int  // breaks of the event stream in a row; of Run's goroutine
 
 	mu       sync.Mutex
 	state    status.Runtime
@@ -99,8 +99,8 @@ func (w *Watch) Ready() error {
 	}
 }
 
-// Late returns how late the end of a container may be noticed: at once where the runtime streams
-// events, else by the relist after it, which takes time itself.
+// Late returns how late the end of a container may be noticed: at once if the runtime streams
+// events, otherwise by the next relist, which takes time itself.
 func (w *Watch) Late() time.Duration {
 	if w.Streams.Load() {
 		return 0
@@ -139,8 +139,8 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// reconnectAfter is short while the runtime may be restarting, and longer for one that
-// is gone.
+// reconnectAfter returns the wait before the next connect: short while the runtime may be
+// restarting, longer once it is gone.
 func (w *Watch) reconnectAfter() time.Duration {
 	if time.Since(w.state.Since) < time.Minute {
 		return ReconnectEvery
@@ -148,7 +148,7 @@ func (w *Watch) reconnectAfter() time.Duration {
 	return relistWithoutEvents
 }
 
-// connect asks the runtime for its version, whether it is ready and what it has.
+// connect requests the runtime's version, status and pods.
 func (w *Watch) connect(ctx context.Context) error {
 	v, err := w.cri.Version(ctx)
 	if err != nil {
@@ -177,8 +177,8 @@ func (w *Watch) connect(ctx context.Context) error {
 	return nil
 }
 
-// list lists the runtime once: one that cannot be listed is down, else its relists
-// would fail and be tried again without a pause. The first listing is swept.
+// list lists the runtime once: a runtime that cannot be listed counts as down, since otherwise its
+// relists would fail and be retried without a pause. The first listing is swept.
 func (w *Watch) list(ctx context.Context) error {
 	pods, err := w.Lister.Pods(ctx)
 	if err != nil || w.Sweep == nil {
@@ -189,8 +189,8 @@ func (w *Watch) list(ctx context.Context) error {
 	return nil
 }
 
-// checkStatus asks the runtime whether it is ready. A network that is not ready
-// concerns only the pods that need one.
+// checkStatus requests the runtime's status. A network that is not ready affects only the pods that
+// need one.
 func (w *Watch) checkStatus(ctx context.Context) error {
 	st, err := w.cri.Status(ctx)
 	w.recordConditions(st)
@@ -268,8 +268,8 @@ func (w *Watch) follow(ctx context.Context) error {
 	}
 }
 
-// relist lists the runtime in two calls and offers the result. One that differs in nothing
-// from the last costs next to nothing.
+// relist lists the runtime in two calls and publishes the result. One without a change costs almost
+// nothing.
 func (w *Watch) relist(ctx context.Context) error {
 	start, last := time.Now(), w.relisted
 	version, err := w.Lister.List(ctx)

@@ -86,7 +86,7 @@ func (r *Recorder) RecordBackOffs(s *plan.Facts, p *plan.Plan) {
 	}
 }
 
-// RecordWarning records what is wrong with an action.
+// RecordWarning records a problem of an action.
 func (r *Recorder) RecordWarning(a plan.Action, reason string, said message.Text) {
 	r.Events.Record(r.About(a.UID, a.Name), v1.EventTypeWarning, reason, said)
 }
@@ -109,7 +109,7 @@ func (r *Recorder) RecordKilling(a plan.Action) {
 	r.Events.Record(r.About(a.UID, a.Name), v1.EventTypeNormal, "Killing", killing(a))
 }
 
-// killing says that a container is being stopped, and why.
+// killing returns the message that a container is being stopped, and why.
 func killing(a plan.Action) message.Text {
 	name := message.Name(a.Name)
 	switch {
@@ -129,7 +129,7 @@ func killing(a plan.Action) message.Text {
 	return message.Of("Stopping container %s: %s", name, message.Private(a.Reason))
 }
 
-// RecordResult records how a pod ends, if that has a reason of its own.
+// RecordResult records how a pod ends, if that has its own reason.
 func (r *Recorder) RecordResult(s *plan.Facts, v checkpoint.Result) {
 	if v.Reason != "" {
 		r.Events.Record(events.About(s.Pod.Pod), v1.EventTypeNormal, v.Reason, plan.EndTexts().Text(v.Message))

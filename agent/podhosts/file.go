@@ -23,16 +23,16 @@ const limit = 1 << 20
 
 var newline = []byte("\n")
 
-// errTooLarge: a container made its hosts file larger than limit.
+// errTooLarge reports that a container made its hosts file larger than limit.
 var errTooLarge = fmt.Errorf("it is larger than %d bytes", limit)
 
-// foreign are the errors of files that are left alone.
+// foreign are the errors of files that must not be changed.
 var foreign = []error{disk.ErrLink, disk.ErrNotRegular, disk.ErrOtherNames, errTooLarge}
 
-// Write writes a pod's hosts file for the containers that start from now on. own is
-// what the pod's manifest says, ips are the addresses of its sandbox. Where pods are
-// named, the file is changed in place: the other containers of the pod have it mounted,
-// and follow the changes that come. It may be called without a Keeper.
+// Write writes a pod's hosts file for the containers that start from now on. own is the content
+// that the pod's manifest determines, ips are the addresses of its sandbox. If pods are listed, the
+// file is changed in place: the other containers of the pod have it mounted, and follow later
+// changes. A nil Keeper writes, too.
 func (k *Keeper) Write(path string, p *v1.Pod, ips []string, own []byte) error {
 	if k == nil {
 		return disk.EnsureFile(path, own, 0o644)
@@ -57,7 +57,7 @@ func (k *Keeper) Write(path string, p *v1.Pod, ips []string, own []byte) error {
 		f.sum = sum
 		return forget(path)
 	case holdsBut(path, own):
-		k.done = 0 // the names follow when they can be written
+		k.done = 0 // the names are added when they can be written
 		k.Wake()
 		return nil
 	default:
@@ -65,7 +65,7 @@ func (k *Keeper) Write(path string, p *v1.Pod, ips []string, own []byte) error {
 	}
 }
 
-// replace gives a file another content, in place if it can be.
+// replace replaces the content of a file, in place if possible.
 func replace(path string, data []byte) error {
 	f, err := disk.OpenInPlace(path)
 	if err != nil {
@@ -79,7 +79,7 @@ func replace(path string, data []byte) error {
 	return errors.Join(err, own(f))
 }
 
-// own gives a file the owner and the mode that it was made with.
+// own restores the owner and the mode that a file was created with.
 func own(f *os.File) error {
 	s, err := disk.StatOf(f)
 	if err != nil {
@@ -94,8 +94,8 @@ func own(f *os.File) error {
 	return err
 }
 
-// holdsBut reports whether a file says what the pod's manifest says, whatever pods it
-// names.
+// holdsBut reports whether a file has the content that the pod's manifest determines, ignoring the
+// section of pods.
 func holdsBut(path string, own []byte) bool {
 	f, err := disk.Open(path, 0)
 	if err != nil {
@@ -107,8 +107,8 @@ func holdsBut(path string, own []byte) bool {
 	return err == nil && bytes.Equal(bytes.TrimSuffix(rest, newline), bytes.TrimSuffix(own, newline))
 }
 
-// update changes the names of pods in a pod's file, if it has one, and nothing else.
-// k.mu is held.
+// update changes the section of pods in a pod's file, if it has one, and nothing else. k.mu is
+// held.
 func (k *Keeper) update(r reader) (err error) {
 	defer panics.Catch(&err)
 	known := k.fileOf(r.UID)
@@ -131,8 +131,8 @@ func (k *Keeper) update(r reader) (err error) {
 	return err
 }
 
-// change gives an open file another section. It keeps what a container wrote, and
-// completes what an agent that was killed began.
+// change replaces the section of an open file. It keeps what a container wrote, and completes a
+// write that a killed agent began.
 func change(f *os.File, path string, section []byte) error {
 	s, err := disk.StatOf(f)
 	if err != nil {
@@ -164,11 +164,11 @@ func change(f *os.File, path string, section []byte) error {
 	return forget(path)
 }
 
-// nextOf is where the whole content of a file is while it is written in place.
+// nextOf returns the path of the complete content of a file while it is written in place.
 func nextOf(path string) string { return path + ".next" }
 
-// readNext returns the content that an agent that was killed, or whose disk was full,
-// did not write completely, nil if there is none.
+// readNext returns the content that a killed agent, or one with a full disk, did not write
+// completely; nil if there is none.
 func readNext(path string) ([]byte, error) {
 	f, err := disk.Open(nextOf(path), 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -181,14 +181,14 @@ func readNext(path string) ([]byte, error) {
 	return disk.ReadAll(f, limit)
 }
 
-// rewrite writes a file in place. An agent that is killed meanwhile leaves it torn: the
-// whole is beside it until forget.
+// rewrite writes a file in place. An agent that is killed meanwhile leaves it incomplete: the
+// complete content is beside it until forget.
 func rewrite(f *os.File, path string, data []byte) error {
 	if err := disk.EnsureFile(nextOf(path), data, 0o600); err != nil {
 		return err
 	}
 	s, err := disk.StatOf(f)
-	if err == nil && s.Size() > int64(len(data)) { // first: a whole with something behind it counts as complete
+	if err == nil && s.Size() > int64(len(data)) { // first: complete content with a remainder after it counts as complete
 		err = f.Truncate(int64(len(data)))
 	}
 	if err == nil {
@@ -197,9 +197,9 @@ func rewrite(f *os.File, path string, data []byte) error {
 	return err
 }
 
-// forget removes what rewrite left beside a file.
+// forget removes the file that rewrite left beside a file.
 func forget(path string) error {
-	if !checkpoint.Exists(nextOf(path)) { // a removal fails on a read-only disk, whatever there is
+	if !checkpoint.Exists(nextOf(path)) { // on a read-only disk a removal fails even if there is no file
 		return nil
 	}
 	return os.Remove(nextOf(path))

@@ -1,4 +1,4 @@
-// Package podhosts names all pods of the machine in the hosts file of each.
+// Package podhosts lists all pods of the machine in the hosts file of each.
 package podhosts
 
 import (
@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// gather is the time in which changes of several pods become one pass; a pass that
-	// takes long is followed by a pause of pauses times that.
+	// gather is the time in which changes of several pods are combined into one pass; a pass that
+	// takes long is followed by a pause of pauses times its duration.
 	gather = 200 * time.Millisecond
 	pauses = 10
 )
@@ -33,11 +33,11 @@ const (
 type Config struct {
 	Store  *status.Store
 	Root   string                   // the agent's root dir
-	Host   func() *podspec.Host     // the machine as it is
-	Suffix string                   // what the node adds to the names of pods
-	On     func() bool              // whether pods are named to each other
-	Former []*checkpoint.Checkpoint // of previous agents
-	Fault  func()                   // is called for each panic
+	Host   func() *podspec.Host     // the machine at present
+	Suffix string                   // the suffix that the node adds to the names of pods
+	On     func() bool              // whether pods are listed in each other's files
+	Former []*checkpoint.Checkpoint // checkpoints of previous agents
+	Fault  func()                   // called for each panic
 	Log    *slog.Logger
 }
 
@@ -47,30 +47,30 @@ type Keeper struct {
 	config Config
 	woken  wake.Slot
 	seed   maphash.Seed
-	said   saidonce.Error // of passes; Run's goroutine owns it
+	said   saidonce.Error // errors of passes that were logged; Run's goroutine owns it
 
 	mu     sync.Mutex      // guards what follows, and is held while a file is written
 	former []manifests.Key // pods of previous agents that this one has not reported yet
-	pods   []reader        // those with an address, as seen last
+	pods   []reader        // the pods with an address at the last look
 	names  podspec.PodNames
 	files  map[types.UID]*file
-	done   uint64 // the sum of what is written everywhere; 0: it may not be
+	done   uint64 // the sum of what all files have; 0: some may not have it
 }
 
-// file is what is known of the hosts file of a pod.
+// file is the state of the hosts file of a pod.
 type file struct {
-	sum  uint64         // of the section that it has; 0: not known
-	ips  []string       // of the sandbox that was made last; nil: they are reported
-	said saidonce.Error // why it is not up to date
+	sum  uint64         // of its section; 0: not known
+	ips  []string       // of the last created sandbox; nil: the reported ones count
+	said saidonce.Error // the logged error why it is not up to date
 }
 
-// reader is a pod whose hosts file names pods.
+// reader is a pod whose hosts file lists pods.
 type reader struct {
 	*v1.Pod
 	ips []string // its own
 }
 
-// New returns a Keeper, which keeps files up to date while it runs.
+// New returns a Keeper, which updates files while it runs.
 func New(c Config) *Keeper {
 	k := &Keeper{config: c, woken: wake.New(), seed: maphash.MakeSeed(), files: map[types.UID]*file{}}
 	seen := map[manifests.Key]bool{}
@@ -84,7 +84,7 @@ func New(c Config) *Keeper {
 	return k
 }
 
-// Wake makes the Keeper look whether pods are named to each other.
+// Wake makes the Keeper check whether pods are to be listed.
 func (k *Keeper) Wake() { k.woken.Wake() }
 
 // Run updates the files of running pods after each change, until ctx ends.
@@ -114,8 +114,8 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// pass updates the files of all pods for which something has changed. It reports false
-// if some must be tried again.
+// pass updates the files of all pods for which something has changed. It returns false if some must
+// be retried.
 func (k *Keeper) pass(ctx context.Context) (done bool) {
 	var all []reader
 	var sum uint64
@@ -138,12 +138,12 @@ func (k *Keeper) pass(ctx context.Context) (done bool) {
 	return done
 }
 
-// readers returns the pods whose files may have to change, and the sum of what they are
-// to say; 0: they say it already.
+// readers returns the pods whose files may have to change, and the sum of the required content; 0:
+// they have it already.
 func (k *Keeper) readers() ([]reader, uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.config.On() && k.done == k.sumOff() { // no file names a pod
+	if !k.config.On() && k.done == k.sumOff() { // no file lists a pod
 		return nil, 0
 	}
 	k.look()
@@ -155,8 +155,8 @@ func (k *Keeper) readers() ([]reader, uint64) {
 	return k.pods, sum
 }
 
-// try updates the file of a pod, and says once why that fails. It reports false if it
-// must be tried again.
+// try updates the file of a pod, and logs once why that fails. It returns false if it must be
+// retried.
 func (k *Keeper) try(r reader) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -179,7 +179,7 @@ func (k *Keeper) say(said *saidonce.Error, err error, text string, about ...any)
 	}
 }
 
-// fileOf returns what is known of a pod's file. k.mu is held.
+// fileOf returns the state of a pod's file. k.mu is held.
 func (k *Keeper) fileOf(uid types.UID) *file {
 	f := k.files[uid]
 	if f == nil {
@@ -189,8 +189,7 @@ func (k *Keeper) fileOf(uid types.UID) *file {
 	return f
 }
 
-// isForeign reports whether an error says that a file is not to be written to: trying
-// again does not help.
+// isForeign reports whether an error means that a file must not be changed: a retry does not help.
 func isForeign(err error) bool {
 	for _, foreign := range foreign {
 		if errors.Is(err, foreign) {

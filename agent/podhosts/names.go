@@ -14,7 +14,7 @@ import (
 	"monopod/manifests"
 )
 
-// look reads which pods there are, and their addresses. k.mu is held.
+// look reads the pods and their addresses from the store. k.mu is held.
 func (k *Keeper) look() {
 	k.pods = nil
 	var names []podspec.NamedPod
@@ -43,8 +43,8 @@ func (k *Keeper) look() {
 	maps.DeleteFunc(k.files, func(uid types.UID, _ *file) bool { return !known[uid] })
 }
 
-// unreported returns the pods of previous agents as these reported them, until this
-// agent does. k.mu is held.
+// unreported returns the pods of previous agents with their last reports, until this agent reports
+// them. k.mu is held.
 func (k *Keeper) unreported() (pods []*v1.Pod) {
 	k.former = slices.DeleteFunc(k.former, func(key manifests.Key) bool {
 		p, there := k.config.Store.Previous(key.String())
@@ -56,8 +56,8 @@ func (k *Keeper) unreported() (pods []*v1.Pod) {
 	return pods
 }
 
-// addresses returns the addresses of a pod, none while it has no sandbox: they may be
-// another pod's by then.
+// addresses returns the addresses of a pod; none while it has no sandbox: another pod may have them
+// by then.
 func addresses(p *v1.Pod) (ips []string) {
 	if hasEnded(p) {
 		return nil
@@ -77,7 +77,7 @@ func hasEnded(p *v1.Pod) bool {
 	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
 }
 
-// sum identifies what k.look has seen, and whether pods are named at all. It is not 0.
+// sum identifies the result of k.look, and whether pods are listed at all. It is not 0.
 func (k *Keeper) sum() uint64 {
 	if !k.config.On() {
 		return k.sumOff()
@@ -93,7 +93,7 @@ func (k *Keeper) sum() uint64 {
 	return h.Sum64() | 1
 }
 
-// sumOff is the sum while pods are not named.
+// sumOff is the sum while pods are not listed.
 func (k *Keeper) sumOff() uint64 { return maphash.String(k.seed, "off")&^1 | 2 }
 
 // section returns the section of a pod's hosts file, whose other lines are own, and its

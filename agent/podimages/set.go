@@ -38,7 +38,7 @@ type fetch struct {
 // Ready is what was fetched for a pod's containers, by container name.
 type Ready map[string]*Images
 
-// Settings are what a Set uses of its pod's worker.
+// Settings are what a Set needs of its pod's worker.
 type Settings struct {
 	Images  *image.Puller
 	Events  *podevents.Recorder
@@ -46,23 +46,24 @@ type Settings struct {
 	Wake    func()                     // called when a fetch has ended
 	Go      func(func())               // starts a goroutine that the worker waits for
 
-	// Caught turns a panic into *err and reports it; it is deferred itself. Fault reports
-	// one that another goroutine has contained.
+	// Caught converts a panic into *err and reports it; it is called by defer itself. Fault reports
+	// a panic that another goroutine has contained.
 	Caught func(err *error, what, container string)
 	Fault  func(err error, what, container string)
 }
 
-// Set is the image pulls of one pod's containers. They run in the background; their
-// ends wake the worker, whose goroutine owns the set.
+// Set has the image pulls of one pod's containers. They run in the background; when one ends it
+// wakes the worker, whose goroutine owns the set.
 type Set struct {
 	Settings Settings
 	all      map[string]*fetch // by container name
 }
 
-// NewSet returns a set without any fetch.
+// NewSet returns a set without fetches.
 func NewSet(s Settings) *Set { return &Set{s, map[string]*fetch{}} }
 
-// ErrFetching: the container's images are being pulled; the end of that wakes the worker.
+// ErrFetching reports that the container's images are being pulled; the end of the pulls wakes the
+// worker.
 var ErrFetching = errors.New("the image is being pulled")
 
 // All starts to fetch the images of all containers that are not fetched yet.
@@ -77,8 +78,8 @@ func containersOf(p *v1.Pod) []v1.Container {
 	return slices.Concat(p.Spec.InitContainers, p.Spec.Containers)
 }
 
-// Start starts to fetch a container's images, all at once, unless that was started already. Images
-// that are present and may be used are not pulled.
+// Start starts to fetch a container's images, all at the same time, unless a fetch was started
+// already. Images that are present and may be used are not pulled.
 func (g *Set) Start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig) {
 	if g.of(p, c) == nil {
 		g.all[c.Name] = g.start(ctx, p, c, sandbox, false)
@@ -95,7 +96,7 @@ func (g *Set) of(p *v1.Pod, c *v1.Container) *fetch {
 	return f
 }
 
-// Again starts to fetch a container's images once more. It records no event for that.
+// Again fetches a container's images once more. It records no event for that.
 func (g *Set) Again(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig) {
 	g.all[c.Name] = g.start(ctx, p, c, sandbox, true)
 }
@@ -109,7 +110,7 @@ func (g *Set) Ended(name string) (images *Images, err error, ended bool) {
 	return f.images, f.err, true
 }
 
-// start starts a fetch. again: events were recorded for another one.
+// start starts a fetch. again: events were recorded for an earlier one.
 func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig, again bool) *fetch {
 	about := events.AboutContainer(p, c.Name)
 	f := &fetch{wanted: podspec.WantedImages(p, c), since: time.Now(), done: make(chan struct{})}
@@ -125,7 +126,7 @@ func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt
 				if again {
 					r.Begins = nil
 				}
-				if img, ref, err = g.Settings.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
+				if img, ref, err = g.Settings.Images.Pull(ctx, r); panics.In(err) != nil { // a panic in the pull's own goroutine
 					g.Settings.Fault(err, "image pull", c.Name)
 				}
 			} else if err == nil && !again {
@@ -197,8 +198,8 @@ func (f *fetch) ready() bool {
 	}
 }
 
-// Of returns a func that gets a container's images, or ErrFetching while one is not present: the
-// result of its fetch, or if there is none, the present images. Any goroutine may call that func.
+// Of returns a func that returns a container's images, or ErrFetching while one is not present: the
+// result of its fetch, or without a fetch the present images. Any goroutine may call that func.
 func (g *Set) Of(p *v1.Pod, name string) func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
 	var f *fetch
 	if c := podspec.FindContainer(p, name); c != nil {
@@ -228,7 +229,7 @@ func (g *Set) present(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *
 	})
 }
 
-// Drop forgets the fetch for a container. One for another version of the pod stays.
+// Drop drops the fetch for a container. A fetch for another version of the pod stays.
 func (g *Set) Drop(p *v1.Pod, name string) {
 	c := podspec.FindContainer(p, name)
 	if c != nil && g.of(p, c) != nil {
@@ -236,14 +237,14 @@ func (g *Set) Drop(p *v1.Pod, name string) {
 	}
 }
 
-// DropEnded forgets a container's fetch, if it has ended.
+// DropEnded drops a container's fetch if it has ended.
 func (g *Set) DropEnded(name string) {
 	if f := g.all[name]; f != nil && f.ready() {
 		delete(g.all, name)
 	}
 }
 
-// Become forgets all fetches, and takes over what was fetched for a pod before it started.
+// Become drops all fetches, and uses what was fetched for a pod before it started.
 func (g *Set) Become(p *v1.Pod, ready Ready) {
 	g.all = map[string]*fetch{}
 	for _, c := range containersOf(p) {
@@ -258,7 +259,7 @@ func (g *Set) Become(p *v1.Pod, ready Ready) {
 // Ran are references to the images that a container ran, by volume, and its own by "".
 type Ran map[string]string
 
-// RanBy returns the images that a container of the runtime was made with.
+// RanBy returns the images that a container in the runtime was created with.
 func RanBy(c *v1.Container, st *rt.ContainerStatus) Ran {
 	ran := Ran{"": st.GetImageRef()}
 	for _, m := range c.VolumeMounts {
@@ -272,8 +273,8 @@ func RanBy(c *v1.Container, st *rt.ContainerStatus) Ran {
 }
 
 // OfRan is Of for a container that starts again with the images that it ran: a tag may refer to
-// another image by now. Images that are gone, and those that are pulled for each start, are as
-// with Of.
+// another image by now. For images that are gone, and those that are pulled for each start, it does
+// the same as Of.
 func (g *Set) OfRan(p *v1.Pod, name string, ran Ran) func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
 	asNamed := g.Of(p, name)
 	return func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
@@ -296,5 +297,5 @@ func (g *Set) OfRan(p *v1.Pod, name string, ran Ran) func(ctx context.Context, c
 	}
 }
 
-// errNotAsRan: an image must not be used as before.
+// errNotAsRan reports that an image must not be used as before.
 var errNotAsRan = errors.New("it is not as it was")

@@ -14,7 +14,7 @@ import (
 const (
 	messageLimit = 12288 // of the termination messages of one pod together, in bytes
 	logTailLines = 80    // of a log, for FallbackToLogsOnError
-	logTailBytes = 2048  // likewise
+	logTailBytes = 2048  // of a log, for FallbackToLogsOnError
 )
 
 // Terminated describes an attempt that has ended.
@@ -40,8 +40,8 @@ func Terminated(s *plan.Facts, c *v1.Container, n *pleg.Container) *v1.Container
 	return t
 }
 
-// exitMessage returns a container's termination message, else the end of its log
-// if its termination message policy says so.
+// exitMessage returns a container's termination message, or the end of its log if its termination
+// message policy requires that.
 func exitMessage(c *v1.Container, n *pleg.Container) string {
 	text := ""
 	if n.TerminationLog != "" {

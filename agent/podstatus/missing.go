@@ -46,7 +46,7 @@ func (b *statusBuilder) isPast(c *v1.Container) bool {
 	return podspec.IsInit(pod, c) && !podspec.Restartable(c) && plan.RegularMade(pod, b.i)
 }
 
-// missingState is the state of a container that ran and whose exit is not known.
+// missingState returns the state of a container that ran and whose exit is not known.
 func missingState(last *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	return &v1.ContainerStateTerminated{
 		ExitCode: plan.LostCode, Reason: "ContainerStatusUnknown", ContainerID: last.ContainerID, StartedAt: last.State.Running.StartedAt, Message: plan.LostMessage,

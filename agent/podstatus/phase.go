@@ -26,7 +26,7 @@ func EndStatus(s *plan.Facts, st *v1.PodStatus, v checkpoint.Result, last *v1.Po
 	st.Conditions = conditions(s, st, before, nil)
 }
 
-// allRestarting is the condition that all containers restart together.
+// allRestarting returns the condition that all containers restart together.
 func allRestarting(st *v1.PodStatus) v1.PodCondition {
 	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: v1.ConditionFalse}
 	of := func(c v1.ContainerStatus) bool {
@@ -87,7 +87,7 @@ func phase(pod *v1.Pod, i *pleg.Instance, st *v1.PodStatus) v1.PodPhase {
 	return v1.PodSucceeded
 }
 
-// lastEnd returns how a container that does not run ended, nil if it has not run.
+// lastEnd returns how a container that does not run ended; nil if it has not run.
 func lastEnd(st *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	if st.State.Waiting != nil {
 		return st.LastTerminationState.Terminated
@@ -104,12 +104,12 @@ func statusNamed(all []v1.ContainerStatus, name string) *v1.ContainerStatus {
 	return &all[slices.IndexFunc(all, func(c v1.ContainerStatus) bool { return c.Name == name })]
 }
 
-// conditions returns the pod's conditions in the kubelet's order, each with
-// the time of its last transition. public takes what anybody may read of the messages.
+// conditions returns the pod's conditions in the kubelet's order, each with the time of its last
+// transition. It adds the public part of the messages to public.
 func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition, public message.Book) []v1.PodCondition {
 	pod := s.Pod.Pod
 	up := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
-	ended := st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed // its sandbox is stopped
+	ended := st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed // the sandbox is stopped
 	if trouble := plan.SandboxTrouble(pod, s.Instance()); ended || trouble != "" {
 		f := s.Failures[plan.SandboxFailure]
 		w := f.Waiting
@@ -159,8 +159,8 @@ func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition, public 
 	return out
 }
 
-// condition returns a condition that is true if no container is missing for it, and its
-// message.
+// condition returns a condition that is true if missing, the list of containers that do not meet
+// it, is empty; and its message.
 func condition(kind v1.PodConditionType, reason, word string, missing []string, phase v1.PodPhase) (c v1.PodCondition, said message.Text) {
 	c = v1.PodCondition{Type: kind, Status: v1.ConditionTrue}
 	switch {
@@ -210,8 +210,8 @@ func unready(pod *v1.Pod, st *v1.PodStatus) []string {
 	return out
 }
 
-// IsReady reports whether pods that start after this one may start: it is ready
-// or has succeeded.
+// IsReady reports whether pods that start after this one may start: this one is ready or has
+// succeeded.
 func IsReady(s *v1.PodStatus) bool {
 	if s == nil {
 		return false

@@ -1,4 +1,4 @@
-// Package podstatus turns what the runtime has of a pod into its API status.
+// Package podstatus derives the API status of a pod from what the runtime has of it.
 package podstatus
 
 import (
@@ -16,15 +16,15 @@ import (
 	"monopod/agent/podspec"
 )
 
-// PodStatus is Report without what anybody may read.
+// PodStatus is Report without the public part of the messages.
 func PodStatus(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus) v1.PodStatus {
 	st, _ := Report(s, p, n, last)
 	return st
 }
 
-// Report returns the status of the desired pod from what the runtime has, and of its
-// messages what anybody may read. last is the last reported status, or nil; it provides
-// times and what the runtime no longer has.
+// Report returns the status of the desired pod, derived from what the runtime has, and the public
+// part of its messages. last is the last reported status, or nil; it provides times and what the
+// runtime no longer has.
 func Report(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus) (v1.PodStatus, message.Book) {
 	if last == nil {
 		last = &v1.PodStatus{}
@@ -76,7 +76,7 @@ func Report(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus) (v
 	return st, b.public
 }
 
-// SandboxIPs returns the addresses under which the pod is reached, primary first.
+// SandboxIPs returns the addresses of the pod, primary first.
 func SandboxIPs(pod *v1.Pod, i *pleg.Instance, n *podspec.Host) []string {
 	b := i.Sandbox()
 	switch {
@@ -94,7 +94,7 @@ type statusBuilder struct {
 	p *plan.Plan
 	i *pleg.Instance // nil: nothing in the runtime
 
-	public message.Book // what anybody may read of the messages
+	public message.Book // the public part of the messages
 }
 
 func (b *statusBuilder) list(containers []v1.Container, last []v1.ContainerStatus) []v1.ContainerStatus {
@@ -127,7 +127,7 @@ func (b *statusBuilder) container(c *v1.Container, last *v1.ContainerStatus) v1.
 		w, ok = f.Waiting, true
 	}
 	if n != nil && n.Exited() && !plan.MayRestart(b.s.Pod.Pod, c, n) {
-		ok = false // it has ended for good; a failed start no longer matters
+		ok = false // it has ended and does not restart; a failed start no longer matters
 	}
 	if ok && st.State.Running == nil {
 		if st.State.Terminated != nil {
@@ -143,7 +143,7 @@ func (b *statusBuilder) waiting(w plan.Waiting) *v1.ContainerStateWaiting {
 	return &v1.ContainerStateWaiting{Reason: w.Reason, Message: b.public.Note(w.Message)}
 }
 
-// notYet is the state of a container that has no attempt yet.
+// notYet returns the state of a container that has no attempt yet.
 func (b *statusBuilder) notYet(c *v1.Container) v1.ContainerState {
 	return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: b.s.PendingReason()}}
 }
@@ -166,7 +166,7 @@ func (b *statusBuilder) observed(c *v1.Container, n *pleg.Container, last *v1.Co
 	case n.Running():
 		st.State.Running = &v1.ContainerStateRunning{StartedAt: Seconds(n.Started)}
 		*st.Started, st.Ready = b.s.Health(c, n)
-		st.Ready = st.Ready && !n.Outdated                                                 // it is about to restart as its next version
+		st.Ready = st.Ready && !n.Outdated                                                 // it restarts as its next version
 		st.Ready = st.Ready && (podspec.Restartable(c) || !podspec.IsInit(b.s.Pod.Pod, c)) // an init container is ready once it has succeeded
 	case n.State == rt.ContainerState_CONTAINER_CREATED:
 		st.State.Waiting = &v1.ContainerStateWaiting{}
@@ -179,8 +179,8 @@ func (b *statusBuilder) observed(c *v1.Container, n *pleg.Container, last *v1.Co
 	st.LastTerminationState = b.lastEnd(c, n, last, st.ContainerID)
 }
 
-// lastEnd returns how the attempt before n ended: from the runtime, else from
-// the last status.
+// lastEnd returns how the attempt before n ended: according to the runtime, or otherwise the last
+// status.
 func (b *statusBuilder) lastEnd(c *v1.Container, n *pleg.Container, last *v1.ContainerStatus, id string) v1.ContainerState {
 	older := b.i.Before(n)
 	switch {
@@ -209,7 +209,7 @@ func Seconds(t time.Time) metav1.Time {
 }
 
 // imageMounted returns the image that attempt n has at a path; "": none, or the runtime does not
-// say (kubelet: with the feature ImageVolumeWithDigest).
+// report it (kubelet: with the feature ImageVolumeWithDigest).
 func imageMounted(n *pleg.Container, path string) string {
 	if n == nil {
 		return ""

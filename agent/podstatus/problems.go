@@ -10,7 +10,7 @@ import (
 	"monopod/agent/status"
 )
 
-// Pulls returns for which images the pod's containers wait.
+// Pulls returns the images that the pod's containers wait for.
 func Pulls(s *plan.Facts) (all []status.Pull) {
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {
 		failed := s.Failures[c.Name]
@@ -25,9 +25,9 @@ func Pulls(s *plan.Facts) (all []status.Pull) {
 	return all
 }
 
-// Problems returns what is wrong with the pod that its status has no place for, a line
-// each: what its probes said last, while they fail; what keeps a former instance from
-// going; that another version waits for it; what edits of its objects mean to it.
+// Problems returns the problems of the pod for which its status has no field, one in each line: the
+// last messages of failing probes; what prevents the removal of a former instance; that another
+// version waits for that removal; the effects of edits of its objects.
 func Problems(s *plan.Facts) []message.Text {
 	var out []message.Text
 	if leaving := s.Leaving(); s.Pod != nil && len(leaving) > 0 { // the first one is reported

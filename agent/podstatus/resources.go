@@ -10,14 +10,14 @@ import (
 	"monopod/agent/pleg"
 )
 
-// Up to these values, in millicores, the kernel's are less exact than the manifest's.
+// Up to these values, in millicores, the kernel's values are less exact than the manifest's.
 const (
 	leastShares = 2
 	leastLimit  = 10
 )
 
-// ResourcesOf returns a container's resources, by its manifest and while it runs
-// by the runtime, and its allocation.
+// ResourcesOf returns a container's resources, from its manifest and, while it runs, from the
+// runtime, and its allocation.
 func ResourcesOf(c *v1.Container, n *pleg.Container) (*v1.ResourceRequirements, v1.ResourceList) {
 	if len(c.Resources.Requests) == 0 && len(c.Resources.Limits) == 0 {
 		return nil, nil

@@ -15,8 +15,8 @@ import (
 	"monopod/manifests"
 )
 
-// RefusedStatus is the status of a pod that is not admitted (kubelet: a pod that
-// it does not try again), and what anybody may read of it.
+// RefusedStatus returns the status of a pod that is not admitted (kubelet: a pod that it does not
+// retry), and the public part of its messages.
 func RefusedStatus(p *v1.Pod, r admission.Rejection, since metav1.Time) (v1.PodStatus, message.Book) {
 	public := message.Book{}
 	return v1.PodStatus{
@@ -28,9 +28,9 @@ func RefusedStatus(p *v1.Pod, r admission.Rejection, since metav1.Time) (v1.PodS
 // ReasonWaitingForPods is why a pod that starts after others waits.
 const ReasonWaitingForPods = "WaitingForPods"
 
-// WaitingForPods is the status of a pod that waits for others to start; text says
-// for which. It has no start time unless last has one. last is the last reported
-// status, or nil. It returns what anybody may read of it, too.
+// WaitingForPods returns the status of a pod that waits for others to start, which text names, and
+// the public part of its messages. It has no start time unless last has one. last is the last
+// reported status, or nil.
 func WaitingForPods(pod *manifests.Pod, since time.Time, text message.Text, last *v1.PodStatus) (v1.PodStatus, message.Book) {
 	w := plan.Waiting{Reason: ReasonWaitingForPods, Message: text}
 	s := &plan.Facts{Now: time.Now(), Pod: pod, Observed: &pleg.Observed{}, Unseen: true, Failures: map[string]plan.Failure{plan.SandboxFailure: {Waiting: w}}}
@@ -50,8 +50,8 @@ func WaitingForPods(pod *manifests.Pod, since time.Time, text message.Text, last
 	return st, public
 }
 
-// HaltedStatus is the status of a pod that never ran here and is not to run, and what
-// anybody may read of it.
+// HaltedStatus returns the status of a pod that never ran here and is not to run, and the public
+// part of its messages.
 func HaltedStatus(pod *manifests.Pod, why plan.Waiting) (v1.PodStatus, message.Book) {
 	s := &plan.Facts{Now: time.Now(), Pod: pod, Observed: &pleg.Observed{}, Unseen: true, Halted: plan.Halt{Waiting: why}}
 	p := plan.Make(*s)
@@ -60,7 +60,8 @@ func HaltedStatus(pod *manifests.Pod, why plan.Waiting) (v1.PodStatus, message.B
 	return st, public
 }
 
-// WaitsForPodsSince returns since when a pod waits for others to start, if its status says so.
+// WaitsForPodsSince returns since when a pod waits for others to start, according to its status;
+// false: it does not.
 func WaitsForPodsSince(s *v1.PodStatus) (time.Time, bool) {
 	for _, c := range s.Conditions {
 		if c.Reason == ReasonWaitingForPods {

@@ -1,5 +1,5 @@
-// Package settings makes the settings of each package of the agent's, as values, of the one Config.
-// A new setting is a field and a row of agent/config first.
+// Package settings derives the settings of each package from the Config, as values. A new setting
+// is a field and a row of agent/config first.
 package settings
 
 import (
@@ -35,9 +35,9 @@ import (
 	"monopod/manifests/fetch"
 )
 
-// Complete returns the settings with the values of this machine filled in. The error
-// is a sentence that says why the agent cannot start with them. An agent of one run
-// reads no folder and has no endpoint.
+// Complete returns the settings with the values of this machine filled in. The error is a sentence
+// that explains why the agent cannot start with them. An agent of one run reads no folder and has
+// no endpoint.
 func Complete(c config.Config, once bool) (config.Config, error) {
 	if c.Manifests == "" && c.ManifestURL == "" && !once {
 		return c, &server.SettingsError{Text: "no manifests given: say in which folder they are with --manifests DIR, or what gives them with --manifest-url URL"}
@@ -71,14 +71,14 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	}
 	if once {
 		c.Manifests, c.ManifestURL, c.Listen, c.Socket = "", "", "", ""
-		c.KeepEndedVolumes = true // until the run is over: what its pods wrote may still be wanted
-		c.PodHosts = true         // as with docker compose
+		c.KeepEndedVolumes = true // until the run is over: the output of its pods may still be needed
+		c.PodHosts = true         // as in docker compose
 	}
 	return c, nil
 }
 
-// nameNode names the node as its root dir has it, or else like the host: names of pods hold
-// it, so that another host name would replace them all.
+// nameNode sets the name of the node to the one recorded in its root dir, or otherwise the host
+// name: names of pods contain it, so that another host name would replace all pods.
 func nameNode(c *config.Config, once bool) (err error) {
 	if c.NodeName == "" && !once {
 		c.NodeName, err = checkpoint.NodeName(c.Root)
@@ -128,8 +128,8 @@ func Endpoints(c config.Config) []string {
 	return []string{c.Endpoint}
 }
 
-// LogLinks returns the folder of links to container logs for log shippers, "" for
-// none: only the default log folder has one.
+// LogLinks returns the folder of links to container logs for log shippers; "" for none: only the
+// default log folder has one.
 func LogLinks(c config.Config, once bool) string {
 	if c.PodLogs != config.DefaultPodLogs || once {
 		return ""
@@ -184,8 +184,8 @@ func Node(c config.Config) node.NodeSettings {
 	}
 }
 
-// Thresholds returns, of evictionHard, what is kept from pods, and the thresholds of
-// the node's pressure conditions: the kubelet's defaults if it is empty.
+// Thresholds returns, from evictionHard, the resources that are reserved from pods, and the
+// thresholds of the node's pressure conditions: the kubelet's defaults if it is empty.
 func Thresholds(evictionHard map[string]string) (free map[v1.ResourceName]node.Threshold, pressure map[string]node.Threshold) {
 	if len(evictionHard) == 0 {
 		return nil, node.DefaultPressure()
@@ -218,10 +218,10 @@ func Images(c config.Config) image.Limits {
 	return image.Limits{High: c.ImageGCHigh, Low: c.ImageGCLow, MinAge: c.ImageMinAge, MaxAge: c.ImageMaxAge}
 }
 
-// Pulls returns the settings of what pulls images.
+// Pulls returns the settings of image pulls.
 func Pulls(c config.Config, k *image.Keyring, m *metrics.Metrics, once bool) image.Config {
 	pulls := image.Config{Parallel: c.ImagePulls, QPS: c.PullQPS, Burst: c.PullBurst, Keyring: k, Pulled: m.Pulled, Log: k.Log}
-	if once { // it has no next boot, and would wait for the disk at its end
+	if once { // an agent of one run has no next boot, and would wait for the disk at its end
 		pulls.SyncFS = func(string) error { return nil }
 	}
 	return pulls
@@ -236,8 +236,9 @@ func Keyring(c config.Config, log *slog.Logger) (*image.Keyring, error) {
 	return &image.Keyring{Root: c.Root, Home: os.Getenv("HOME"), Plugins: plugins, Log: log}, nil
 }
 
-// checkWriters refuses manifests that other users may write, for an agent that is new. One
-// that ran before starts, and says so with its other problems: it has pods to lose.
+// checkWriters refuses manifests that other users may write, for a new agent. An agent that ran
+// before starts, and reports this with its other problems: a refusal would leave its pods without
+// an agent.
 func checkWriters(c config.Config, once bool) error {
 	if once || c.InsecureManifests || !checkpoint.IsNew(c.Root) {
 		return nil
@@ -253,8 +254,8 @@ func checkWriters(c config.Config, once bool) error {
 	return &server.SettingsError{Text: fmt.Sprintf("%s %s%s; or accept it with allowInsecureManifests: true", all[0].File, all[0].Message, more)}
 }
 
-// checkAbsent refuses settings that ask for what does not exist here, for an agent that is
-// new. One that ran before starts, and says so with its other problems.
+// checkAbsent refuses settings that require what does not exist here, for a new agent. An agent
+// that ran before starts, and reports this with its other problems.
 func checkAbsent(c config.Config, once bool) error {
 	if len(c.Absent) == 0 || !once && !checkpoint.IsNew(c.Root) {
 		return nil
@@ -262,7 +263,7 @@ func checkAbsent(c config.Config, once bool) error {
 	return &server.SettingsError{Text: Lines(c.Absent)}
 }
 
-// Lines returns problems as text, each a line.
+// Lines returns problems as text, one in each line.
 func Lines(all []decode.Problem) string {
 	var lines []string
 	for _, p := range all {
@@ -271,14 +272,14 @@ func Lines(all []decode.Problem) string {
 	return strings.Join(lines, "\n")
 }
 
-// Gate returns when what runs may be changed.
+// Gate returns the rules of when running pods may be changed.
 func Gate(c config.Config) rollout.Rules {
 	windows, _ := window.Parse(c.UpdateWindow) // the settings were checked
 	return rollout.Rules{Windows: windows, LockMax: c.UpdateLockMax}
 }
 
-// Shutdown returns the periods in which pods stop before the machine goes down, and
-// whether its shutdown is delayed for them.
+// Shutdown returns the periods in which pods stop before the machine shuts down, and whether its
+// shutdown is delayed for them.
 func Shutdown(c config.Config) (periods []shutdown.Period, delays bool) {
 	for _, p := range c.ShutdownByPriority {
 		periods = append(periods, shutdown.Period{Priority: p.Priority, Lasts: time.Duration(p.Seconds) * time.Second})

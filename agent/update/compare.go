@@ -13,12 +13,12 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// Compare returns how the next version of a pod differs from the one that runs. Both are
-// as accepted: with their defaults and their identity. What differs for each instance
-// does not count: the status, computed uids, what the agent annotates.
+// Compare returns how the next version of a pod differs from the running one. Both are as accepted:
+// with their defaults and their identity. Differences between instances do not count: the status,
+// computed uids, the agent's annotations.
 //
-// Of each difference it is asked what is left of it once both versions lack what a kind of
-// change may change: a field that is left out nowhere, such as one of a newer API, replaces the pod.
+// Each difference gets the first kind of change whose mask removes it from both versions: a field
+// that no mask removes, such as one of a newer API, replaces the pod.
 func Compare(old, new *v1.Pod) Verdict {
 	if sameManifest(old, new) {
 		return Verdict{}
@@ -29,13 +29,13 @@ func Compare(old, new *v1.Pod) Verdict {
 		return Verdict{}
 	}
 	fields = slices.DeleteFunc(c.kinds(fields), func(f Field) bool { return f.Kind == Nothing })
-	if was, is := podspec.QosClass(c.old), podspec.QosClass(c.new); was != is { // the pod's cgroup is at another place
+	if was, is := podspec.QosClass(c.old), podspec.QosClass(c.new); was != is { // the pod's cgroup has another path
 		fields = append(fields, Field{Path: "status.qosClass", Kind: Replace, Change: string(was) + " -> " + string(is)})
 	}
 	return c.verdict(fields)
 }
 
-// kinds gives each field its kind.
+// kinds determines the kind of each field.
 func (c *comparison) kinds(fields []Field) []Field {
 	a, b := c.old.DeepCopy(), c.new.DeepCopy()
 	for k, leaveOut := range masks {
@@ -49,7 +49,8 @@ func (c *comparison) kinds(fields []Field) []Field {
 	return fields
 }
 
-// raise gives a kind to the fields that still differ. One that is told only now counts, too.
+// raise sets the kind of the fields that still differ. It adds fields that were not reported
+// before.
 func raise(fields, still []Field, k Kind) []Field {
 	for _, f := range still {
 		i := slices.IndexFunc(fields, func(g Field) bool { return g.Path == f.Path })
@@ -61,10 +62,10 @@ func raise(fields, still []Field, k Kind) []Field {
 	return fields
 }
 
-// comparison is the two versions as their manifests have them.
+// comparison has the two versions as their manifests have them.
 type comparison struct{ old, new *v1.Pod }
 
-// sameManifest is the quick answer for what is compared most: versions without any difference.
+// sameManifest is a quick check for the most frequent case: versions without any difference.
 func sameManifest(old, new *v1.Pod) bool {
 	return old == new || reflect.DeepEqual(&old.ObjectMeta, &new.ObjectMeta) && reflect.DeepEqual(&old.Spec, &new.Spec)
 }
@@ -73,8 +74,8 @@ func sameManifest(old, new *v1.Pod) bool {
 var ours = slices.Concat(status.Annotations, []string{poduid.AnnotationHash, "kubernetes.io/config.source", "kubernetes.io/config.seen",
 	"kubernetes.io/config.mirror"})
 
-// manifestOf returns a copy of a pod without what each instance has of its own and without the
-// toleration that all pods of files get. Volumes have no order, and no settings are empty settings.
+// manifestOf returns a copy of a pod without the fields of its instance and without the toleration
+// that all pods of files get. Volumes have no order, and missing settings equal empty ones.
 func manifestOf(p *v1.Pod) *v1.Pod {
 	out := p.DeepCopy()
 	out.Status = v1.PodStatus{}
@@ -104,8 +105,8 @@ func fill[T any](p **T) {
 	}
 }
 
-// ends reports whether a container runs to its end in either version: one that may have
-// ended cannot restart, and its pod starts over as a whole.
+// ends reports whether a container runs to completion in either version: one that may have ended
+// cannot restart, so its pod starts over as a whole.
 func (c *comparison) ends(container string) bool {
 	return endsIn(c.old, container) || endsIn(c.new, container)
 }
@@ -115,7 +116,7 @@ func endsIn(p *v1.Pod, container string) bool {
 	return ct != nil && defaults.RestartPolicyOf(p, ct) != v1.RestartPolicyAlways
 }
 
-// containerOf returns the regular container of a name, nil if there is none.
+// containerOf returns the regular container of this name, nil if there is none.
 func containerOf(p *v1.Pod, name string) *v1.Container {
 	i := slices.IndexFunc(p.Spec.Containers, func(c v1.Container) bool { return c.Name == name })
 	if i < 0 {
@@ -124,8 +125,8 @@ func containerOf(p *v1.Pod, name string) *v1.Container {
 	return &p.Spec.Containers[i]
 }
 
-// resizing returns what it takes to give a container another amount. Kubernetes resizes cpu and
-// memory in place, and gives the container a say.
+// resizing returns the kind of a change of a container's amount of a resource. Kubernetes resizes
+// cpu and memory in place, according to the container's resize policy.
 func (c *comparison) resizing(ct *v1.Container, name v1.ResourceName) Kind {
 	switch restarts := (v1.ContainerResizePolicy{ResourceName: name, RestartPolicy: v1.RestartContainer}); {
 	case !slices.Contains(ct.ResizePolicy, restarts):
@@ -136,7 +137,8 @@ func (c *comparison) resizing(ct *v1.Container, name v1.ResourceName) Kind {
 	return Restart
 }
 
-// heirs returns the containers that get another limit with the pod: those without one of their own.
+// heirs returns the containers that get another limit with the pod: those without a limit of their
+// own.
 func (c *comparison) heirs(name v1.ResourceName) (all []*v1.Container) {
 	old, new := c.old.Spec.Resources, c.new.Spec.Resources
 	if old == nil || new == nil {

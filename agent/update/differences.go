@@ -19,10 +19,10 @@ func differences(a, b *v1.Pod) []Field {
 	return w.fields
 }
 
-// walk gathers differences.
+// walk collects differences.
 type walk struct{ fields []Field }
 
-// place is where a walk is.
+// place is the position of a walk.
 type place struct {
 	path string
 	name string // of the field, such as Container.Image; "" in a list or a map
@@ -60,13 +60,13 @@ func (w *walk) structs(p place, a, b reflect.Value) {
 	t := a.Type()
 	for i := range t.NumField() {
 		f, x, y := t.Field(i), a.Field(i), b.Field(i)
-		if !reflect.DeepEqual(x.Addr().Interface(), y.Addr().Interface()) { // which is quick, and misses equal amounts
+		if !reflect.DeepEqual(x.Addr().Interface(), y.Addr().Interface()) { // a quick check, which misses equal amounts
 			w.values(place{p.path + suffix(f), t.Name() + "." + f.Name}, x, y)
 		}
 	}
 }
 
-// suffix is what a field adds to the path.
+// suffix returns what a field adds to the path.
 func suffix(f reflect.StructField) string {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "" && strings.Contains(options, "inline") {
@@ -89,7 +89,8 @@ func (w *walk) maps(p place, a, b reflect.Value) {
 	}
 }
 
-// lists compares two lists of structs: by the names of their elements, else by their places.
+// lists compares two lists of structs: by the names of their elements, or by index if they have no
+// names.
 func (w *walk) lists(p place, a, b reflect.Value) {
 	was, named := names(a)
 	is, also := names(b)
@@ -112,7 +113,7 @@ func (w *walk) lists(p place, a, b reflect.Value) {
 	}
 }
 
-// elements compares what a list or a pointer has, of which one may be missing.
+// elements compares the elements of a list or the value of a pointer, of which one may be missing.
 func (w *walk) elements(p place, a, b reflect.Value) {
 	switch {
 	case !a.IsValid():
@@ -131,7 +132,7 @@ func at(list reflect.Value, i int) reflect.Value {
 	return list.Index(i)
 }
 
-// names returns the names by which the elements of a list are told apart, if they can be.
+// names returns the names that identify the elements of a list, if they have unique ones.
 func names(list reflect.Value) (all []string, ok bool) {
 	by := "Name"
 	if list.Type().Elem() == reflect.TypeFor[v1.VolumeMount]() {
@@ -147,7 +148,7 @@ func names(list reflect.Value) (all []string, ok bool) {
 	return all, true
 }
 
-// moved reports whether the names that two lists share stand in another order.
+// moved reports whether the names that two lists share have another order.
 func moved(was, is []string) bool {
 	lacks := func(list []string) func(string) bool {
 		return func(name string) bool { return !slices.Contains(list, name) }
@@ -155,7 +156,7 @@ func moved(was, is []string) bool {
 	return !slices.Equal(slices.DeleteFunc(slices.Clone(was), lacks(is)), slices.DeleteFunc(slices.Clone(is), lacks(was)))
 }
 
-// env compares variables by their names, and does not tell their values.
+// env compares variables by their names, and omits their values.
 func (w *walk) env(p place, old, new []v1.EnvVar) {
 	was, is := variables(old), variables(new)
 	before := len(w.fields)

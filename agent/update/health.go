@@ -12,17 +12,17 @@ import (
 	"monopod/manifests/annotations"
 )
 
-// ReasonRolledBack is the reason of the event about a version that did not become or
-// stay ready, and of which the former version takes the place again.
+// ReasonRolledBack is the reason of the event about a version that did not become or stay ready,
+// and that the former version replaces.
 const ReasonRolledBack = "UpdateRolledBack"
 
-// Limits is what is asked of a version that took the place of one that ran.
+// Limits is what a version that replaced a running one must meet.
 type Limits struct {
-	Within time.Duration // it must be ready after it started; 0: no matter
-	Stable time.Duration // it must then stay ready
+	Within time.Duration // within which it must be ready after its start; 0: no trial
+	Stable time.Duration // for which it must then stay ready
 }
 
-// LimitsOf returns the limits of a version: as its annotation says, else as the settings.
+// LimitsOf returns the limits of a version: from its annotations, or otherwise the settings.
 func LimitsOf(p *v1.Pod, within, stable time.Duration) Limits {
 	if own, said, _ := annotations.UpdateHealthOf(p); said {
 		within = own
@@ -30,18 +30,18 @@ func LimitsOf(p *v1.Pod, within, stable time.Duration) Limits {
 	return Limits{within, stable}
 }
 
-// Health is what is known of a version that runs.
+// Health is the observed state of a running version.
 type Health struct {
 	Seen              bool // nothing of former versions is left
-	Waits             bool // it lacks what is no fault of its own: images that are being pulled, the network for pods, room on the disk
-	Excused           bool // a container of it is stopped, or restarts, for what is not its doing
-	Ready             bool // or, of a pod that is to end, all containers run or have succeeded
+	Waits             bool // it lacks something that is not its fault: images that are being pulled, the network for pods, room on the disk
+	Excused           bool // a container of it is stopped, or restarts, for a reason outside it
+	Ready             bool // or, of a pod that runs to completion, all containers run or have succeeded
 	Succeeded, Failed bool // it has ended
 	Restarts          int32
 }
 
-// HealthOf returns the health of a pod by its status; nil: it has none yet. ready says
-// whether it is ready.
+// HealthOf returns the health of a pod derived from its status; nil: it has none yet. ready: the
+// pod is ready.
 func HealthOf(p *v1.Pod, st *v1.PodStatus, ready bool) Health {
 	if st == nil {
 		return Health{Seen: true}
@@ -60,8 +60,8 @@ func succeeded(c v1.ContainerStatus) bool {
 	return c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
 }
 
-// Trouble says which containers of a pod have ended or are not ready; "": none. before are the
-// ids of containers that ended before, by name, which do not count.
+// Trouble returns a text about the containers of a pod that have ended or are not ready; "": none.
+// before are the ids of containers that ended before, by name, which do not count.
 func Trouble(st *v1.PodStatus, before map[string]string) string {
 	var all []string
 	for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
@@ -119,9 +119,9 @@ func Ended(st *v1.PodStatus) map[string]string {
 	return ids
 }
 
-// HasWorked judges by its status whether a version works, or has: it is ready, and did not
-// crash, or not lately; or it was ready for some time, and its containers are not in a crash
-// loop. stable is for how long it must have run.
+// HasWorked reports, from its status, whether a version works or worked: it is ready, and no
+// container restarted within the last stable; or it was ready at least stable after its start, and
+// its containers are not in a crash loop.
 func HasWorked(st *v1.PodStatus, now time.Time, stable time.Duration) bool {
 	ready := slices.IndexFunc(st.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady })
 	switch {
@@ -139,17 +139,18 @@ func HasWorked(st *v1.PodStatus, now time.Time, stable time.Duration) bool {
 	return st.StartTime != nil && st.Conditions[ready].LastTransitionTime.Sub(st.StartTime.Time) >= stable
 }
 
-// crashes reports whether a container waits for its next start because it ended too often.
+// crashes reports whether a container is in the crash-loop back-off.
 func crashes(c v1.ContainerStatus) bool {
 	return c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
-// ofVolume is the key of a volume's image among those of containers, whose names have no slash.
+// ofVolume returns the key of a volume's image among those of containers, whose names have no
+// slash.
 func ofVolume(name string) string { return "volume/" + name }
 
 // Pin returns the pod with the images that it ran, as ImagesOf has them, and whether those of its
-// containers are known. They need no registry. An image of a volume of which the runtime did not
-// say which it was stays as named, and so do those of what Unchanged has.
+// containers are known. These images need no registry. An image of a volume keeps its name if the
+// runtime did not report it, and so do the images of the containers and volumes in unchanged.
 func Pin(p *v1.Pod, images map[string]string, unchanged []string) (*v1.Pod, bool) {
 	out := p.DeepCopy()
 	pin := func(c *v1.Container) bool {
@@ -175,8 +176,8 @@ func Pin(p *v1.Pod, images map[string]string, unchanged []string) (*v1.Pod, bool
 	return out, all
 }
 
-// Unchanged returns the containers that two versions of a pod have alike, and by "volume/" and
-// their names the volumes.
+// Unchanged returns the containers that are the same in two versions of a pod, and the volumes, as
+// "volume/" and the name.
 func Unchanged(a, b *v1.Pod) (names []string) {
 	for _, x := range slices.Concat(a.Spec.InitContainers, a.Spec.Containers) {
 		if slices.ContainsFunc(slices.Concat(b.Spec.InitContainers, b.Spec.Containers), func(y v1.Container) bool { return equality.Semantic.DeepEqual(x, y) }) {

@@ -12,8 +12,8 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// masks leave out of two versions what a change of a kind may change, each after the one before
-// it. What is left replaces the pod.
+// masks remove from two versions what a change of each kind may change, each after the one before
+// it. What still differs replaces the pod.
 var masks = [...]func(c *comparison, a, b *v1.Pod){
 	Nothing: (*comparison).leaveSame,
 	Live:    (*comparison).leaveLive,
@@ -21,8 +21,8 @@ var masks = [...]func(c *comparison, a, b *v1.Pod){
 	Restart: (*comparison).leaveRestarts,
 }
 
-// leaveSame leaves out what means the same: computed uids, which follow from the rest, and what
-// is said as it is unless it is said.
+// leaveSame removes what has the same meaning: computed uids, which follow from the rest, and
+// values that equal the default of a missing field.
 func (c *comparison) leaveSame(a, b *v1.Pod) {
 	if poduid.IsComputed(a.UID) && poduid.IsComputed(b.UID) {
 		a.UID, b.UID = "", ""
@@ -47,14 +47,14 @@ func unsay(p *v1.Pod) {
 	}
 }
 
-// drop sets a pointer to nil if it says what nil means.
+// drop sets a pointer to nil if its value means the same as nil.
 func drop[T comparable](p **T, unset T) {
 	if *p != nil && **p == unset {
 		*p = nil
 	}
 }
 
-// leaveLive leaves out what the agent reads when it needs it, and what nothing on a node reads.
+// leaveLive removes what the agent reads when it needs it, and what no program on a node reads.
 func (c *comparison) leaveLive(a, b *v1.Pod) {
 	for _, p := range []*v1.Pod{a, b} {
 		c.liveMeta(&p.ObjectMeta)
@@ -73,8 +73,8 @@ func (c *comparison) liveMeta(m *metav1.ObjectMeta) {
 	maps.DeleteFunc(m.Annotations, func(key, _ string) bool { return !c.isOfCreation(key) })
 }
 
-// atCreation are the beginnings of annotations that runtimes and their network plugins
-// read when they create a sandbox or a container: a running one does not follow them.
+// atCreation are the prefixes of annotations that runtimes and their network plugins read when they
+// create a sandbox or a container: a running one does not follow them.
 var atCreation = []string{
 	"kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth", "k8s.v1.cni.cncf.io/", "cni.projectcalico.org/",
 	"io.kubernetes.cri", "io.containerd.", "io.katacontainers.", "cdi.k8s.io/", "blockio.resources.beta.kubernetes.io/",
@@ -103,11 +103,11 @@ func liveContainer(c *v1.Container) {
 	c.Lifecycle.PostStart, c.Lifecycle.PreStop = nil, nil
 }
 
-// leaveAmounts leaves out the cpu and memory that a change of a kind may change. It takes no
-// request or limit away.
+// leaveAmounts removes the cpu and memory that a change of kind k may change. It keeps requests and
+// limits that only one version has.
 func (c *comparison) leaveAmounts(a, b *v1.Pod, k Kind) {
 	for i := range c.new.Spec.Containers {
-		ct := &c.new.Spec.Containers[i] // with its policies
+		ct := &c.new.Spec.Containers[i] // with its resize policies
 		x, y := containerOf(a, ct.Name), containerOf(b, ct.Name)
 		if x == nil {
 			continue
@@ -135,7 +135,7 @@ func leaveOut(old, new v1.ResourceList, takes func(v1.ResourceName) bool) {
 
 var resizable = []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
 
-// leaveRestarts leaves out what containers get when they start, of those that may restart.
+// leaveRestarts removes what containers get when they start, for those that may restart.
 func (c *comparison) leaveRestarts(a, b *v1.Pod) {
 	c.leaveAmounts(a, b, Restart)
 	for i := range b.Spec.Containers {
@@ -152,8 +152,8 @@ func (c *comparison) leaveRestarts(a, b *v1.Pod) {
 	}
 }
 
-// leaveOfSandbox leaves out what containers get when they start, unless the sandbox has it, too:
-// the ports of the machine, and the most privileges of its containers.
+// leaveOfSandbox removes what containers get when they start, unless the sandbox has it, too: the
+// host ports, and whether any container is privileged.
 func (c *comparison) leaveOfSandbox(x, y *v1.Container) {
 	if slices.Equal(hostPorts(x.Ports), hostPorts(y.Ports)) {
 		x.Ports, y.Ports = nil, nil
@@ -181,13 +181,13 @@ func privileged(p *v1.Pod) bool {
 	})
 }
 
-// atStart leaves out what a container gets when it starts, field by field: a new one is looked
-// at before it does less than replace the pod.
+// atStart removes what a container gets when it starts, field by field: a new field of the API
+// replaces the pod until it is added here.
 func atStart(c *v1.Container) {
 	c.Image, c.Command, c.Args, c.WorkingDir, c.Env, c.EnvFrom = "", nil, nil, "", nil, nil
 	c.VolumeMounts, c.VolumeDevices, c.Stdin, c.StdinOnce, c.TTY = nil, nil, false, false, false
 	c.RestartPolicy, c.RestartPolicyRules, c.TerminationMessagePath, c.TerminationMessagePolicy = nil, nil, "", ""
-	c.Lifecycle.StopSignal = nil // which the runtime has
+	c.Lifecycle.StopSignal = nil // the runtime has it
 	s := c.SecurityContext
 	s.Capabilities, s.SELinuxOptions, s.WindowsOptions, s.SeccompProfile, s.AppArmorProfile = nil, nil, nil, nil, nil
 	s.RunAsUser, s.RunAsGroup, s.RunAsNonRoot, s.ReadOnlyRootFilesystem = nil, nil, nil, nil

@@ -8,21 +8,20 @@ import (
 	"monopod/manifests/annotations"
 )
 
-// The values of the setting: what counts for pods whose annotation says nothing.
+// Values of the setting updateStrategy, for pods without the annotation.
 const (
-	Prepare   = "Prepare"   // the version that runs stops once the next has all that it needs
-	StopFirst = "StopFirst" // it stops at once, as with a kubelet
+	Prepare   = "Prepare"   // the running version stops once the next one has all that it needs
+	StopFirst = "StopFirst" // the running version stops at once, as with a kubelet
 )
 
-// The values of the setting that says what a changed pod keeps, for pods whose annotation says
-// nothing of it.
+// Values of the setting updatePolicy, for pods without the annotation: what a changed pod keeps.
 const (
-	PolicyInPlace = "InPlace" // it changes as little as it can
-	PolicyReplace = "Replace" // nothing: any change makes another pod of it, as with a kubelet
+	PolicyInPlace = "InPlace" // the pod changes as little as possible
+	PolicyReplace = "Replace" // nothing: any change makes another pod, as with a kubelet
 )
 
-// Fetched returns of the next version of a pod what must be fetched before the running
-// version gives way: in place that is what its containers need that restart.
+// Fetched returns the part of a pod's next version that must be fetched before the running version
+// stops: for an in-place update, what the restarting containers need.
 func Fetched(runs, next *v1.Pod) *v1.Pod {
 	if runs == nil || runs.UID != next.UID {
 		return next
@@ -37,8 +36,8 @@ func Fetched(runs, next *v1.Pod) *v1.Pod {
 	return &out
 }
 
-// StopsFirst reports whether the version before p is stopped before anything of p is
-// fetched: as p's annotation says, else as the setting.
+// StopsFirst reports whether the version before p is stopped before anything of p is fetched: from
+// p's annotation, or otherwise the setting.
 func StopsFirst(p *v1.Pod, setting string) bool {
 	switch word, _ := annotations.UpdateOf(p); word {
 	case annotations.UpdateStopFirst:

@@ -15,15 +15,15 @@ import (
 	"monopod/manifests/defaults"
 )
 
-// Kind is how much of a pod a difference concerns: of two kinds the later one is more.
+// Kind is how much of a pod a difference affects: later kinds affect more.
 type Kind int
 
 const (
-	Nothing Kind = iota // both versions mean the same
-	Live                // the running pod takes it over: nothing restarts
+	Nothing Kind = iota // both versions have the same meaning
+	Live                // the running pod follows: nothing restarts
 	Resize              // containers get other cpu and memory while they run
 	Restart             // containers restart, the sandbox and the other containers stay
-	Replace             // the pod is stopped, and made again with another uid
+	Replace             // the pod is stopped, and created again with another uid
 )
 
 var kindNames = [...]string{"nothing", "live", "resize", "restart", "replace"}
@@ -55,11 +55,11 @@ func (k *Kind) UnmarshalText(text []byte) error {
 
 // Verdict is how two versions of a pod differ.
 type Verdict struct {
-	Kind Kind `json:"kind"` // the most of all fields
-	// Containers are those that are resized or restart, in the order of the pod; none
-	// if the pod is replaced.
+	Kind Kind `json:"kind"` // the largest kind of all fields
+	// Containers are those that are resized or restart, in the order of the pod; none if the pod is
+	// replaced.
 	Containers []Container `json:"containers,omitempty"`
-	Fields     []Field     `json:"fields,omitempty"` // that differ; none if Kind is Nothing
+	Fields     []Field     `json:"fields,omitempty"` // the fields that differ; none if Kind is Nothing
 }
 
 // Container is a regular container of the pod that is resized or restarts.
@@ -103,8 +103,8 @@ func (v Verdict) Summary() string {
 	return fmt.Sprintf("%s: %s, and %d more", v.Kind, v.Fields[0], len(v.Fields)-1)
 }
 
-// Because says why a pod becomes the next version as it does: the fields of which each takes that, or
-// the policy, where none does.
+// Because returns why a pod becomes the next version in this way: the fields that require it, or
+// the policy if no field does.
 func (v Verdict) Because(next *v1.Pod) string {
 	var paths []string
 	for _, f := range v.Fields {
@@ -123,7 +123,7 @@ func (v Verdict) Because(next *v1.Pod) string {
 	return "any change replaces it, as the setting updatePolicy says"
 }
 
-// Plan returns what the agent does about a verdict under a policy. same says that both
+// Plan returns the kind of change that the agent makes for a verdict under a policy. same: both
 // manifests have the same digest.
 func Plan(v Verdict, same bool, policy string) Kind {
 	if policy == PolicyReplace && !same {
@@ -132,8 +132,9 @@ func Plan(v Verdict, same bool, policy string) Kind {
 	return v.Kind
 }
 
-// Keeps reports whether what is being made of one version is of the next one, too: a start
-// of a container that does not change, or the sandbox, "", if no container does.
+// Keeps reports whether what is being created of one version can be used for the next one, too: the
+// start of a container that does not change, or, if container is "", the sandbox if no container
+// changes.
 func Keeps(made, next *manifests.Pod, container, policy string) bool {
 	if made.Digest == next.Digest {
 		return true
@@ -152,8 +153,8 @@ func Planned(accepted, next *manifests.Pod, policy string) Verdict {
 	return v
 }
 
-// PolicyOf returns the policy that counts between two versions of a pod: as the annotation of the
-// next one says, else as the setting.
+// PolicyOf returns the policy for an update: from the annotation of the next version, or otherwise
+// the setting.
 func PolicyOf(next *v1.Pod, setting string) string {
 	word, _ := annotations.UpdateOf(next)
 	switch word {
@@ -165,7 +166,7 @@ func PolicyOf(next *v1.Pod, setting string) string {
 	return setting
 }
 
-// verdict sums up the fields that differ.
+// verdict returns the verdict for the fields that differ.
 func (c *comparison) verdict(fields []Field) Verdict {
 	v := Verdict{Fields: fields}
 	for _, f := range fields {
@@ -187,7 +188,7 @@ func (c *comparison) verdict(fields []Field) Verdict {
 	return v
 }
 
-// kindOf returns the most that the fields of a container take.
+// kindOf returns the largest kind of the fields of a container.
 func kindOf(container string, fields []Field) (k Kind) {
 	profile := "metadata.annotations[" + v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + container + "]"
 	for _, f := range fields {
@@ -198,7 +199,7 @@ func kindOf(container string, fields []Field) (k Kind) {
 	return k
 }
 
-// inherited returns what it takes to give a container the limits of its pod.
+// inherited returns the kind of change that applies the limits of its pod to a container.
 func (c *comparison) inherited(ct *v1.Container) (k Kind) {
 	for _, name := range resizable {
 		if slices.Contains(c.heirs(name), ct) {
@@ -208,7 +209,7 @@ func (c *comparison) inherited(ct *v1.Container) (k Kind) {
 	return k
 }
 
-// fixed says what does not follow a resize.
+// fixed returns what does not follow a resize.
 func (c *comparison) fixed(f Field) string {
 	switch {
 	case f.Kind != Resize:
@@ -224,8 +225,8 @@ func inMemory(v v1.Volume) bool {
 	return v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumMemory
 }
 
-// stale says which variables of containers that do not restart keep the value of a
-// field that changes.
+// stale returns which variables of containers that do not restart keep the old value of a changed
+// field.
 func (c *comparison) stale(path string, restarts []string) string {
 	var notes []string
 	for _, ct := range defaults.Running(&c.new.Spec) {
@@ -238,8 +239,8 @@ func (c *comparison) stale(path string, restarts []string) string {
 	return strings.Join(notes, "; ")
 }
 
-// sourceOf returns the path of the field that a variable refers to, "" if that is no field that
-// can change while the container runs.
+// sourceOf returns the path of the field that a variable refers to; "" if the field cannot change
+// while the container runs.
 func sourceOf(c *v1.Container, from *v1.EnvVarSource) string {
 	switch {
 	case from == nil:

@@ -26,7 +26,8 @@ const (
 // secretive matches texts that may have a secret in them.
 var secretive = regexp.MustCompile(`(?i)passw|secret|token|credential|api-?key|private-?key|://[^/ ]*:[^/ ]*@`)
 
-// change tells two values of which one may be missing, unless they may be secret.
+// change returns a text about two values, of which one may be missing. It omits values that may be
+// secret.
 func change(p place, a, b reflect.Value) string {
 	x, y := p.text(a), p.text(b)
 	mute := p.name == "HTTPHeader.Value" || p.path == "metadata.annotations["+v1.LastAppliedConfigAnnotation+"]"
@@ -42,7 +43,7 @@ func change(p place, a, b reflect.Value) string {
 	return shorten(x, y)
 }
 
-// text is a value; the empty text of a field is none.
+// text returns a value; the empty text of a field counts as none.
 func (p place) text(v reflect.Value) string {
 	if p.name != "" && v.Kind() == reflect.String && v.Len() == 0 {
 		return none
@@ -59,7 +60,7 @@ func isAggregate(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct
 }
 
-// text is one value as a manifest has it, on one line.
+// text returns one value as a manifest has it, on one line.
 func text(v reflect.Value) string {
 	if !v.IsValid() {
 		return none
@@ -89,7 +90,7 @@ func text(v reflect.Value) string {
 	return plainJSON(v.Interface())
 }
 
-// plainJSON is JSON for people: <, > and & stand as they are.
+// plainJSON returns JSON for people: <, > and & are not escaped.
 func plainJSON(v any) string {
 	var out strings.Builder
 	to := json.NewEncoder(&out)
@@ -115,11 +116,11 @@ func portWords(all []v1.ContainerPort) string {
 }
 
 const (
-	most = 48 // characters of a value that are told
+	most = 48 // characters of a value that are shown
 	lead = 12 // of these, before the first that differs
 )
 
-// shorten tells what two texts are, of long ones the part in which they differ.
+// shorten returns a text of two values; of long ones the part in which they differ.
 func shorten(a, b string) string {
 	x, y := []rune(a), []rune(b)
 	common := 0
