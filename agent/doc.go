@@ -7,31 +7,31 @@
 //	agent/                   the spine: agent.go (wiring), sync.go (the loop), apply.go, report.go
 //	  cli/                     commands, one file each
 //	    command/                 flags in any order, exit codes, help, completion, manual pages;
-//	                             library_test.go says why not by the library alone
+//	                             library_test.go has the reasons against a library alone
 //	    check/                   checks manifests as the agent would
 //	    cp/                      copies files by the tar of a container
-//	    forward/                 ports of this machine that are ports of a pod
-//	    diff/                    what manifests would change: asks the agent, or what it left
+//	    forward/                 forwards ports of this machine to a pod
+//	    diff/                    what manifests would change, by the agent or its last state
 //	    owner/                   stop, start, hold, release, restart, rollback, forget
 //	    logs/                    containers' logs in the order of time
-//	    wait/                    until files and pods have come to something
+//	    wait/                    waits until files and pods have a result
 //	    client/                  the socket, the last known state, names
 //	    terminal/                keys, sizes, signals
-//	    clitest/                 for tests: an agent to ask, pages to compare with
+//	    clitest/                 for tests: an agent for requests, pages to compare with
 //	  print/                   tables, words, colours
 //	  once/                    one run of pods to their end
 //	  doctor/                  what a machine lacks that the agent needs
 //	  reload/                  applies settings that change while the agent runs
 //	  settings/                the settings of each package, as values of the Config's
 //	  worker/                  one goroutine per pod name: observe, plan, apply
-//	  inplace/                 what makes a running pod its next version
-//	  gc/                      removes what has no owner any more
-//	  overview/                what is there now, for requests and scrapes
-//	  outlook/                 pure: what manifests would change of the pods that there are
+//	  inplace/                 updates a running pod to its next version
+//	  gc/                      removes what no longer has an owner
+//	  overview/                the present state, for requests and scrapes
+//	  outlook/                 pure: what manifests would change of the present pods
 //	  rollout/                 pure: all that is known of one pod name -> which version of it runs,
-//	                           and which former one comes back
+//	                           and which former one it is rolled back to
 //	  podstatus/               pure: Facts -> v1.PodStatus
-//	  shutdown/                stops the pods in order before the machine goes down
+//	  shutdown/                stops the pods in order before the machine shuts down
 //	  prepare/                 makes a version of a pod ready to run beside the one that runs
 //	  podimages/               the images of a pod's containers, in the background
 //	  podevents/               the events about one pod name
@@ -39,49 +39,49 @@
 //	    plantest/                for tests: builds Facts
 //	  admission/               which pods this node has room for
 //	  instance/                what a pod instance has on disk and as cgroup
-//	  podhosts/                names all pods in the /etc/hosts of each
+//	  podhosts/                lists all pods in the /etc/hosts of each
 //	  node/                    what the machine is, has and lacks; the Node report
 //	  pleg/                    relist, event stream, cache: what the runtime has
-//	  hold/                    what the owner wants left alone: stopped pods, held versions
+//	  hold/                    the owner's requests: stopped pods, held versions
 //	  checkpoint/              what survives on disk
 //	  update/                  pure: how a running pod becomes the next version of itself
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
-//	  probe/ hook/             asks containers how they are; runs what they want at start and stop
+//	  probe/ hook/             checks containers; runs their hooks at start and stop
 //	  volume/ image/           volumes; pulls, credentials and collection of images
 //	  logrotate/ podlog/ stream/ rotation of logs; reading them; the streams of containers
 //	  status/ events/          what is reported; what happened
 //	  metrics/ stats/          what is counted; what is used
-//	  outcome/                 what became of manifest files and of the pods in them
-//	  server/ notify/          the endpoint; what the service manager is told
+//	  outcome/                 the results of manifest files and of the pods in them
+//	  server/ notify/          the endpoint; messages to the service manager
 //	  disk/                    files that others, or a power cut, may have tampered with
-//	  message/ clip/           texts of which it is known what anybody may read; bounds of such
-//	  runtimewords/ saidonce/  why a runtime starts no container, by its words; errors said once
+//	  message/ clip/           texts with a public part; limits of their length
+//	  runtimewords/ saidonce/  why a runtime starts no container, from its errors; errors logged once
 //	  panics/ slots/           a panic becomes the error of one piece of work; bounds of calls at a time
 //	  wake/ backoff/           how one goroutine wakes another; waits between tries of what fails
-//	  choice/                  words of which a person chooses one
-//	  window/ cnicache/        when updates may come; what a power cut leaves of the CNI library's notes
+//	  choice/                  values of which a person chooses one
+//	  window/ cnicache/        when updates may happen; removes damaged cache files of the CNI library
 //	  config/                  the table of settings; only agent and above see it
 //	  e2e/                     tests on real containerds
 //	    rig/ golden/             the containerds; pods beside those of a kubelet
 //	    bench/ demo/             measures; shows it at work
 //	    vm/ writelog/            trials under systemd; power cuts at random writes
 //	manifests/               desired state: files and answers of a URL -> Snapshot
-//	  fetch/ patient/          asks the URL; asks file systems that may never answer
-//	  decode/ shell/           YAML with places; words that a shell takes as they are
+//	  fetch/ patient/          requests the URL; reads file systems that may never answer
+//	  decode/ shell/           YAML with line numbers; words quoted for a shell
 //	  annotations/             what annotations of pods mean to monopod
 //	  documents/               pods and objects of bytes
 //	    documenttest/            for tests: writes manifests
 //	  workload/                the one pod of a Deployment and its like
-//	  imagename/               what the name of an image says
+//	  imagename/               parses the names of images
 //	  defaults/ validate/      what the API server fills in; what it refuses
-//	  poduid/ podfiles/        what tells pods and their contents apart; what files made for a pod take
+//	  poduid/ podfiles/        the uids and hashes of pods; the size of the files made for a pod
 //	cri/                     typed client of the CRI; knows no pods
 //	  critest/                 a runtime in memory, for tests
 //	cgroups/                 cgroups of pods, by files or by systemd; knows names and numbers
 //	  cgrouptest/              for tests
 //	testdata/                manifests, recordings and images of tests and the demo; vm/: the recipe of the machine
-//	packaging/               the systemd unit and the Debian package; docs/systemd.md tells of both
+//	packaging/               the systemd unit and the Debian package; docs/systemd.md describes both
 //
 // One pod's way:
 //
@@ -89,14 +89,14 @@
 //	  -> manifests.Source      reads, decodes, validates, settles removals
 //	  -> Snapshot              complete, in a slot of one: the latest wins
 //	  -> sync loop (sync.go)   has one record for each pod name (records.go). An event marks names
-//	                           dirty (agenda.go): those that it concerns. One after the other is
-//	                           then decided on, until none is dirty, in three steps (apply.go):
-//	       observe               what the table, the owner and the runtime say of it
+//	                           dirty (agenda.go): those that it affects. They are decided on one
+//	                           after the other, until none is dirty, in three steps (apply.go):
+//	       observe               its state in the table, in the owner's requests and in the runtime
 //	       rollout.Decide        pure: which version runs, which is prepared beside it, what it
-//	                             waits for, how its trial goes on, and when to ask again
-//	       carryOut              takes or frees its room, gives its worker what is to run
+//	                             waits for, how its trial continues, and when to decide again
+//	       carryOut              takes or frees its room, sends its worker what is to run
 //	  -> prepare.Task          makes the next version ready while the former one runs. Its State
-//	                           goes back to the loop, which asks for a last look before it lets
+//	                           goes back to the loop, which requests a last check before it lets
 //	                           that version run
 //	  -> worker.Update         what is to run, in a slot of one
 //	  -> worker                pass after pass, until there is nothing to do:
@@ -105,7 +105,7 @@
 //	       apply                 cri, cgroups, volume, image, checkpoint
 //	  -> podstatus             the status that follows from the same Facts
 //	  -> status.Store          JSON files by rename; a copy for HTTP and commands
-//	  -> worker.State          back to the loop: cleared, ended, ready, gone, and how well it is
+//	  -> worker.State          back to the loop: cleared, ended, ready, gone, and its health
 //
 // Decide applies rule after rule, each in a file of rollout. A pod that its owner stopped stays
 // stopped. The start order makes pods wait for their turn (startorder.go). The gate delays changes

@@ -18,9 +18,9 @@ type Rejection struct {
 }
 
 // check returns why the pod cannot run on the node beside the pods in the totals; nil: it can. own
-// is what its name has in the totals, and spared what it may have of resources that no device
-// plugin provides. It is a pure function. The first check that fails gives the result: checks that
-// only another manifest passes come before those that may pass later.
+// is what its name has in the totals, and spared what it may have of resources that the node does
+// not provide. It is a pure function. The first check that fails gives the result: checks that only
+// another manifest passes come before those that may pass later.
 func check(p *manifests.Pod, c, own, spared *claims, t *totals, f *node.Facts) *Rejection {
 	checks := []func() *Rejection{
 		func() *Rejection { return AdmitOS(p.Pod) },

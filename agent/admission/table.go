@@ -32,7 +32,7 @@ type entry struct {
 	over    bool           // that version has ended and takes nothing
 	leaving []claims       // of previous versions that may still run
 	back    claims         // of a version that may be restored; none: its room is not kept
-	spared  claims         // what older agents let the pod have of resources that no device plugin provides
+	spared  claims         // what older agents let the pod have of resources that the node does not provide
 	counted claims         // the sum of these, as in the totals
 }
 
@@ -198,7 +198,7 @@ func (s *Table) TakeFreed() bool {
 }
 
 // Spare lets a version that an older agent accepted, and that may be restored, have what it had
-// then of resources that no device plugin provides.
+// then of resources that the node does not provide.
 func (s *Table) Spare(p *manifests.Pod) {
 	at := s.entry(p.Key())
 	at.spared = at.spared.beside(s.count(p.Pod))

@@ -39,9 +39,9 @@ func (r *Root) EndedCleanly() {
 	_ = disk.WriteFile(r.Path(CleanEnd), nil, 0o600)
 }
 
-// InDoubt reports whether one of the pods with a checkpoint, of which known are known, may have
-// crashed the last agent. These pods must not start before the manifests were read: otherwise a
-// user could not stop such a pod by removing its manifest.
+// InDoubt reports whether one of the pods with a checkpoint may have crashed the last agent. known
+// is the number of these pods. They must not start before the manifests were read: otherwise a user
+// could not stop such a pod by removing its manifest.
 func (r *Root) InDoubt(known int, log *slog.Logger) bool {
 	err := os.Remove(r.Path(CleanEnd))
 	if err == nil {

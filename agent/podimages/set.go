@@ -46,7 +46,7 @@ type Settings struct {
 	Wake    func()                     // called when a fetch has ended
 	Go      func(func())               // starts a goroutine that the worker waits for
 
-	// Caught converts a panic into *err and reports it; it is called by defer itself. Fault reports
+	// Caught converts a panic into *err and reports it; it must be deferred directly. Fault reports
 	// a panic that another goroutine has contained.
 	Caught func(err *error, what, container string)
 	Fault  func(err error, what, container string)

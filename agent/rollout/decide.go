@@ -48,7 +48,7 @@ func (d Decision) completed(r *Record, w *World) Decision {
 }
 
 // decide selects the version that runs. The first rule that applies decides: the owner's requests,
-// changes that restart nothing, the start order, and then the two classes of rules: those about
+// the start order, changes that restart nothing, and then the two classes of rules: those about
 // changing what runs (see gate and keepsFormer), and those about starting anything (mayStart).
 func decide(r *Record, w *World) Decision {
 	why, waits, until := r.turn(w)

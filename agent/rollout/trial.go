@@ -19,9 +19,9 @@ import (
 // digest of its manifest: uids, files and times do not count. A Trial never changes: each rule
 // returns the next one.
 //
-// The former version is the last one that was not in doubt: one that ran before trials were
-// configured, or one that was found healthy, and that was ready once. A version that waits to
-// start, or is on trial, cannot be rolled back to yet.
+// The former version is the last one that was not in doubt: one that ran before versions were
+// watched, or one that was found healthy, and that was ready once. A version that waits to start,
+// or is on trial, cannot be rolled back to yet.
 type Trial struct {
 	Former *manifests.Pod    // the former version as it was accepted
 	Images map[string]string // the images that Former ran, by container

@@ -120,8 +120,8 @@ func Ended(st *v1.PodStatus) map[string]string {
 }
 
 // HasWorked reports, from its status, whether a version works or worked: it is ready, and no
-// container restarted within the last stable; or it was ready at least stable after its start, and
-// its containers are not in a crash loop.
+// container restarted within the last stable; or it ran for at least stable before it lost its
+// readiness, and its containers are not in a crash loop.
 func HasWorked(st *v1.PodStatus, now time.Time, stable time.Duration) bool {
 	ready := slices.IndexFunc(st.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady })
 	switch {
