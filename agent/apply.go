@@ -290,8 +290,8 @@ func (a *applier) discardLeft(r *podRecord) {
 	a.discard(left, r.sent.Pod)
 }
 
-// discardUnused removes what was prepared of a version that was accepted and withdrawn before its
-// worker had it. The accepted version runs.
+// discardUnused removes what was prepared of a version that was allowed to start and was withdrawn
+// before its worker had it. The running version is the accepted one.
 func (a *applier) discardUnused(r *podRecord) {
 	left, runs := a.shared.Disk.Root.NextOf(r.Key), r.sent.Pod
 	if left == nil || runs == nil || r.task != nil || left.Uid() == string(runs.UID) && left.Digest == runs.Digest {

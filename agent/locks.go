@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// lookEvery is the shortest time between the end of a check for a lock and the next check.
+	// lookEvery is the shortest time between the starts of two checks for a lock.
 	lookEvery = 2 * time.Second
 	// lookWithin is how long a check may take before the state of the lock counts as unknown.
 	lookWithin = time.Second
@@ -98,7 +98,7 @@ type locks struct {
 }
 
 // look starts a check for the lock of the running version of a pod, unless a check is running or
-// has just ended.
+// the last one started less than lookEvery ago.
 func (k *locks) look(ctx context.Context, r *podRecord, runs *v1.Pod) {
 	if r.looking || r.Lock.State != rollout.Unlooked && time.Now().Before(r.looks) {
 		return

@@ -14,7 +14,7 @@ type verb string
 
 const (
 	DoAccept          verb = "accept"               // write the pod's checkpoint
-	DoMarkRemoving    verb = "mark for removal"     // write into the checkpoint that the instance is being removed
+	DoMarkRemoving    verb = "mark for removal"     // write into the checkpoint that the instance must be removed
 	DoSaveActive      verb = "save active time"     // write into the checkpoint how long the pod has been active
 	DoRecordResult    verb = "record result"        // write into the checkpoint how the pod ends, before it is stopped
 	DoEnd             verb = "end"                  // write into the checkpoint how the pod ended

@@ -7,9 +7,9 @@ import (
 	"monopod/agent/pleg"
 )
 
-// Texts about a pod that has lost its cgroup: the reason and message of its end, and the text for a
-// person; why it starts again after it was stopped; and why a pod ends of which the runtime has
-// nothing any more.
+// Reasons for the end or the restart of a pod. Of one that has lost its cgroup: the reason and
+// message of its status, and the text for a person. Then why a pod starts again that was stopped,
+// and why one ends of which the runtime has nothing any more.
 const (
 	ReasonCgroupGone  = "CgroupGone"
 	messageCgroupGone = "The pod's cgroup was removed while its containers ran"

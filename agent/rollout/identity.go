@@ -34,8 +34,8 @@ func Identify(r *Record, p *manifests.Pod, policy string) *manifests.Pod {
 	return p
 }
 
-// Becomes returns what kind of update turns the present version of the pod into p. A version that
-// has ended is replaced.
+// Becomes returns what kind of update turns the present version of the pod into p. If that version
+// has ended, any change replaces it.
 func (r *Record) Becomes(p *manifests.Pod, policy string) update.Kind {
 	of, over := r.Identity()
 	kind := update.Planned(of, p, policy).Kind
