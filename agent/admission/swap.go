@@ -14,7 +14,8 @@ type Waiter struct {
 	Why Rejection
 }
 
-// mover is a Waiter whose room is freed in the totals temporarily, to find out which waiters fit.
+// mover is a Waiter whose claims temporarily replace the allocation of its name in the totals, to
+// find out which waiters fit.
 type mover struct {
 	pod    *manifests.Pod
 	key    manifests.Key

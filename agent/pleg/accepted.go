@@ -8,8 +8,8 @@ import (
 	"monopod/agent/podspec"
 )
 
-// MarkAccepted applies the accepted version of the pod, which replaced the one that the containers
-// were created for in place: an attempt of a former version gets a kill decision and starts again
+// MarkAccepted applies the version of the pod that was accepted in place of the one that the
+// containers were created for: an attempt of a former version gets a kill decision and starts again
 // as the accepted one, whatever its exit code; the others stop as the accepted version requires.
 // The runtime's record of them cannot change.
 func (i *Instance) MarkAccepted(c *checkpoint.Checkpoint) {

@@ -303,7 +303,7 @@ type Filed struct {
 	Err    error
 	Trial  *Trial            // the trial that was saved
 	Images map[string]string // the images that the former version ran, if they were not known
-	Unfit  bool              // none of them ran, or the version never worked
+	Unfit  bool              // the former version ran nothing, or never worked
 	Output string            // see Trial, if it was not known
 }
 
