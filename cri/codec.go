@@ -9,5 +9,5 @@ type codec struct{ encoding.CodecV2 }
 
 func protobuf() codec { return codec{encoding.GetCodecV2("proto")} }
 
-// Name returns the same as for calls without a codec of their own.
+// Name returns the empty name, as calls without a codec of their own have it.
 func (codec) Name() string { return "" }

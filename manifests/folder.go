@@ -180,7 +180,7 @@ func (s *Source) accept(doubt string, kept bool) {
 	case doubt != "" && kept:
 		s.doubted = []decode.Problem{{File: s.Dir, Message: doubt + orAcceptByHand}}
 	case s.isTaken():
-	case !s.filled.IsZero(): // the next Source is to know that it was made again, too
+	case !s.filled.IsZero(): // so that the next Source knows, too, that it was recreated
 	default:
 		here := *s.here
 		s.record.Folder = &here

@@ -28,10 +28,10 @@ type resolution struct {
 	claims  map[Key][]claim // sorted by path
 	refused map[Key]string  // the first file that names a pod in an invalid document
 	pods    map[Key]*Pod
-	keys    []Key             // of these, sorted; see sortKeys
-	owners  map[types.UID]Key // of pods, sorted; see sortKeys
-	byFile  map[string][]Key  // of the pods' uids
-	held    map[Key]bool      // the pods of each file
+	keys    []Key             // of pods, sorted; see sortKeys
+	owners  map[types.UID]Key // of the pods' uids
+	byFile  map[string][]Key  // the pods of each file
+	held    map[Key]bool      // the last good version keeps running, its file was refused
 	extra   map[string][]decode.Problem
 	lost    map[string]map[Key]bool // claims that have no effect
 	left    map[string][]string     // by file, the names that stay forgotten

@@ -63,7 +63,7 @@ func (s *Source) knowURL() {
 		s.recallUnclear(s.urlName, f)
 		if s.Cached != nil {
 			s.decodeAnswer(f, *s.Cached, time.Time{})
-			s.recallUnclear(s.urlName, f) // later answers may have changed that; the next one confirms it
+			s.recallUnclear(s.urlName, f) // the record may be of a later answer than the cached one
 		}
 	}
 	for key, p := range s.current {

@@ -1,4 +1,5 @@
-// Package objects is the ConfigMaps and Secrets that there are now, and what pods refer to of them.
+// Package objects holds the present ConfigMaps and Secrets, and finds the references of pods to
+// them.
 package objects
 
 import (

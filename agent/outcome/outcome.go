@@ -1,4 +1,4 @@
-// Package outcome says what became of manifest files and of the pods in them.
+// Package outcome determines the outcome of manifest files and of the pods in them.
 package outcome
 
 import (

@@ -1,6 +1,5 @@
-// Package volume makes the directories of a pod and what its containers mount
-// from there, and removes them without ever deleting through a mount or a
-// symbolic link.
+// Package volume makes the directories of a pod and what its containers mount from there, and
+// removes them without ever deleting through a mount or a symbolic link.
 //
 // Below the agent's root directory a pod has
 //
@@ -12,10 +11,10 @@
 // as the kubelet lays them out. The volumes that outlive pods are beside them, in
 //
 //	volumes/<namespace>_<claim>
-//	claims/<namespace>_<claim>     that it was made: see claimrecord.go
+//	claims/<namespace>_<claim>     records that it was created: see claimrecord.go
 //
-// All calls of one pod are made by its worker, and those of SetUp one at a time. A type of volume is
-// a case of setup.volume with a file of its own; manifests/validate/volume.go accepts it.
+// Only a pod's worker makes calls for the pod, and those of SetUp one at a time. Each type of
+// volume is a case of setup.volume with a file of its own; manifests/validate/volume.go accepts it.
 package volume
 
 import (

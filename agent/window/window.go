@@ -1,4 +1,4 @@
-// Package window is times of the week.
+// Package window has the times of the week in which pods may be updated.
 package window
 
 import (

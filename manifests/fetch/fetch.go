@@ -71,8 +71,8 @@ func New(s Settings) *Fetcher {
 	return f
 }
 
-// Answers delivers what is new: another body, another problem, that a problem is
-// over, and the first answer of all.
+// Answers delivers every change: another body, another problem, the end of a problem; and the first
+// answer.
 func (f *Fetcher) Answers() <-chan manifests.Answer { return f.answers }
 
 // Run sends requests until ctx ends. It may be called once.

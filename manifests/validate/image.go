@@ -15,8 +15,8 @@ import (
 // goodImage ends the warnings about image names.
 const goodImage = "a good one is [registry/]name[:tag], such as nginx:1.29 or registry.example.com/team/app:2"
 
-// image warns of an image name that no registry takes. The container, or the volume,
-// waits with the reason InvalidImageName at run time.
+// image warns of an image name that no registry accepts. At run time the container, or the volume,
+// waits with the reason InvalidImageName.
 func (c *checker) image(p *field.Path, name string) {
 	_, err := imagename.Parse(name)
 	if name == "" || err == nil {
