@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// killRounds is how often processes are killed before a cgroup counts as not
-// to be emptied: between two looks they may have forked.
+// killRounds is how often Destroy kills the processes of a cgroup before it gives up: between two
+// rounds they may have forked.
 const killRounds = 5
 
-// Within each round, processes get this long to be gone.
+// In each round, Destroy waits this long for the processes to end.
 const (
 	killWait = 400 * time.Millisecond
 	killPoll = 2 * time.Millisecond
 )
 
-// Destroy kills the processes left in the cgroup of a pod, in all its places, and
-// removes it. A missing cgroup is no error. Before SetUp it does nothing, and fails.
+// Destroy kills the processes in the cgroup of a pod, in all hierarchies, and removes it. A missing
+// cgroup is not an error. Before SetUp it does nothing and returns an error.
 func (m *Manager) Destroy(ctx context.Context, uid string) error {
 	if checkUID(uid) != nil {
 		return nil // Create makes none for it
@@ -43,7 +43,7 @@ func (m *Manager) Destroy(ctx context.Context, uid string) error {
 	return nil
 }
 
-// destroy is for the cgroup of a pod alone: all others hold what is not ours.
+// destroy must be called for cgroups of pods only: all others may hold processes of other programs.
 func (m *Manager) destroy(ctx context.Context, path string) error {
 	if !m.Names().isPod(path) {
 		return fmt.Errorf("the processes in %q are not killed: it is no cgroup of a pod", path)
@@ -59,13 +59,13 @@ func (m *Manager) destroy(ctx context.Context, path string) error {
 	return m.tree.remove(path)
 }
 
-// kill kills all processes in a cgroup and below. It returns those that live on.
+// kill kills all processes in a cgroup and below. It returns those that survive.
 func (t *tree) kill(ctx context.Context, path string) []int {
 	pids := t.processes(path)
 	for range killRounds {
 		if !t.killAtOnce(path) {
 			for _, pid := range pids {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone by itself
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
 			}
 		}
 		for end := time.Now().Add(killWait); len(pids) > 0 && time.Now().Before(end) && ctx.Err() == nil; {
@@ -79,8 +79,8 @@ func (t *tree) kill(ctx context.Context, path string) []int {
 	return pids
 }
 
-// killAtOnce lets the kernel kill a cgroup, so that no process forks away and those of
-// other pid namespaces go too. It reports whether the kernel can: v2, since Linux 5.14.
+// killAtOnce has the kernel kill a cgroup, so that no process escapes by a fork and those of other
+// pid namespaces are killed, too. It reports whether the kernel can: with v2, since Linux 5.14.
 func (t *tree) killAtOnce(path string) bool {
 	if !t.unified || slices.Contains(t.members(path), os.Getpid()) {
 		return false
@@ -88,14 +88,15 @@ func (t *tree) killAtOnce(path string) bool {
 	return write(filepath.Join(t.all[0], path, "cgroup.kill"), "1") == nil
 }
 
-// processes returns those in a cgroup and below, in any hierarchy, but not the agent.
+// processes returns the processes in a cgroup and below, in any hierarchy, except the agent.
 func (t *tree) processes(path string) []int {
-	// 0 stands for one of another pid namespace, and for ourselves in kill(2)
+	// 0 is a process of another pid namespace; in kill(2) it is the agent's own process group.
 	return slices.DeleteFunc(t.members(path), func(pid int) bool { return pid <= 0 || pid == os.Getpid() })
 }
 
-// members returns the ids in a cgroup and below, as this process sees them. The library
-// gives up at a cgroup that goes meanwhile or is threaded and shows its ids further up.
+// members returns the process ids in a cgroup and below, in this process's namespace. The library
+// fails at a cgroup that is removed meanwhile, or that is threaded: its ids are listed in the
+// cgroup above.
 func (t *tree) members(path string) []int {
 	var pids []int
 	for _, mount := range t.all {

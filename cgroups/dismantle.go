@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// Dismantle removes what SetUp made: the levels, and the cgroup of Config.Own
-// that holds them. It does nothing without one, for then the levels are
-// shared. Call it when no pod has a cgroup any more: a process that is
-// left in one keeps it, which is an error.
+// Dismantle removes what SetUp made: the levels, and the cgroup of Config.Own that holds them.
+// Without Config.Own it does nothing, as the levels are then shared. Call it once no pod has a
+// cgroup any more: a process left in one keeps the cgroup, which is an error.
 func (m *Manager) Dismantle(ctx context.Context) error {
 	if err := m.takeTurn(ctx); err != nil {
 		return err

@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Gone reports whether a pod's cgroup is missing, with v1 in one hierarchy at least. With
-// an error that is not known: the cgroup cannot be looked at, or the file system that had
-// it is not mounted any more.
+// Gone reports whether a pod's cgroup is missing, with v1 in at least one hierarchy. An error means
+// that this is not known: the cgroup cannot be read, or its file system is no longer mounted.
 func (m *Manager) Gone(c Class, uid string) (bool, error) {
 	path, err := m.pod(c, uid)
 	if err != nil {
@@ -33,7 +32,7 @@ func (m *Manager) Gone(c Class, uid string) (bool, error) {
 	return false, nil
 }
 
-// mounted returns nil if the mount point still shows cgroups.
+// mounted returns nil if cgroups are still mounted at the mount point.
 func (t *tree) mounted(mount string) error {
 	file := "cgroup.procs"
 	if t.unified {
@@ -45,16 +44,16 @@ func (t *tree) mounted(mount string) error {
 	return nil
 }
 
-// AddTo adds that many cgroups of pods of the class to what Counts returned.
+// AddTo adds a number of cgroups of pods of the class to a result of Counts.
 func (c Class) AddTo(counts []uint64, more int) {
 	for k := slices.Index(classes, c); k < len(counts); k += len(classes) {
 		counts[k] += uint64(more)
 	}
 }
 
-// Counts returns how many folders each cgroup that holds pods has, in each hierarchy. As
-// long as it is the same, cgroups of pods came and went at most in equal numbers. ok is
-// false if that cannot be told: on file systems that do not count.
+// Counts returns the number of folders in each cgroup that holds pods, in each hierarchy. While it
+// does not change, as many cgroups of pods were created as removed. ok is false on file systems
+// that do not count folders.
 func (m *Manager) Counts() (counts []uint64, ok bool) {
 	names := m.Names()
 	if names.Driver == None {

@@ -1,6 +1,6 @@
-// Package cgroups makes and removes the cgroups of pods and of the levels that
-// hold them, v1 and v2, by files or by systemd, with the names and values that
-// the kubelet gives them. It takes names and numbers and knows no pods.
+// Package cgroups makes and removes the cgroups of pods and of the levels that hold them, v1 and
+// v2, by files or by systemd, with the names and values that the kubelet gives them. It takes names
+// and numbers and knows no pods.
 package cgroups
 
 import (
@@ -14,16 +14,16 @@ import (
 	"syscall"
 )
 
-// Config says where cgroups are. Zero values mean the default given.
+// Config is the location of the cgroups. Zero values select the defaults.
 type Config struct {
 	Root  string // the cgroup that holds kubepods; default the root; must exist
-	Own   string // name of a cgroup right under Root that is made to hold kubepods, for Dismantle to remove; default none
+	Own   string // name of a cgroup right under Root that SetUp creates to hold kubepods and Dismantle removes; default none
 	Mount string // default /sys/fs/cgroup
-	// Mkdir and Rmdir are the system calls; those of tests play the kernel.
+	// Mkdir and Rmdir are the system calls; tests replace them to simulate the kernel.
 	Mkdir, Rmdir func(dir string) error
 }
 
-// Node is what the levels above pods are made for.
+// Node has the values of the levels above pods.
 type Node struct {
 	CPU       int64    // thousandths of a core
 	Memory    int64    // bytes
@@ -32,34 +32,35 @@ type Node struct {
 	HugePages []string // page sizes of the machine, such as 2MB
 }
 
-// ErrValues: the cgroup is there, but the kernel did not take all its values.
+// ErrValues means that the cgroup exists, but the kernel did not accept all its values.
 var ErrValues = errors.New("the kernel did not take all values")
 
-// ErrLacking is an ErrValues of which all others were taken: the kernel has no file for some.
+// ErrLacking is an ErrValues where the kernel has no file for some values and accepted all others.
 var ErrLacking = errors.New("it has no file for some")
 
-// ErrNotSetUp: SetUp has not decided on the driver yet, so that no cgroup has a name.
+// ErrNotSetUp means that SetUp has not chosen the driver yet, so that the names of cgroups are not
+// known.
 var ErrNotSetUp = errors.New("it is not known yet what cgroups are called here, as the runtime has not said its cgroup driver")
 
-// Manager makes and removes cgroups. Its methods may be called by any
-// goroutine, those on one pod by one at a time.
+// Manager creates and removes cgroups. Any goroutine may call its methods; calls for one pod must
+// not be concurrent.
 type Manager struct {
-	own  bool // Names.Root is made by SetUp
+	own  bool // Names.Root is created by SetUp
 	tree *tree
 
-	// turn has one slot: who fills it makes or writes levels, and then gives the turn
-	// back with endTurn. Nothing waits for the kernel or systemd under mu.
+	// turn has one slot: the goroutine that fills it creates or writes levels, and then releases
+	// the turn with endTurn. mu is never held while waiting for the kernel or systemd.
 	turn chan struct{}
 
 	mu        sync.Mutex // guards what follows
 	names     Names
-	units     *bus // nil unless the driver is Systemd; set with it, and once
+	units     *bus // nil unless the driver is Systemd; set once, together with it
 	node      Node
-	burstable int64 // cpu.shares that the Burstable level is to have; 0: not known
-	written   int64 // that were written last
+	burstable int64 // cpu.shares that the Burstable level should have; 0: not known
+	written   int64 // the shares that were written last
 }
 
-// mkdir makes a cgroup that all may read, independent of the umask.
+// mkdir creates a cgroup that all users may read, independent of the umask.
 func mkdir(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -67,8 +68,8 @@ func mkdir(dir string) error {
 	return os.Chmod(dir, 0o755)
 }
 
-// Open looks at what the machine has, without changing anything. The error says
-// why no cgroups can be made.
+// Open detects the cgroups of the machine, without changing anything. The error says why none can
+// be created.
 func Open(cfg Config) (*Manager, error) {
 	if cfg.Mount == "" {
 		cfg.Mount = "/sys/fs/cgroup"
@@ -104,10 +105,10 @@ func Open(cfg Config) (*Manager, error) {
 // Unified reports whether this is cgroup v2.
 func (m *Manager) Unified() bool { return m.tree.unified }
 
-// takeTurn waits for the turn to make or write levels.
+// takeTurn waits for the turn to create or write levels.
 func (m *Manager) takeTurn(ctx context.Context) error {
 	select {
-	case m.turn <- struct{}{}: // as a rule
+	case m.turn <- struct{}{}: // the usual case, also if ctx has ended
 		return nil
 	default:
 	}
@@ -119,8 +120,7 @@ func (m *Manager) takeTurn(ctx context.Context) error {
 	}
 }
 
-// endTurn gives the turn back, after the weight that the Burstable level was given
-// meanwhile is written.
+// endTurn releases the turn, after it has written a weight that SetBurstable set meanwhile.
 func (m *Manager) endTurn(ctx context.Context) error {
 	var err error
 	for {
@@ -138,8 +138,8 @@ func (m *Manager) endTurn(ctx context.Context) error {
 	}
 }
 
-// SetUp decides on the driver and makes the levels that pods are put under. It
-// must come before what follows, and may be called again to put them right.
+// SetUp chooses the driver and creates the levels that hold pods. It must be called before the
+// methods below, and may be called again to repair the levels.
 func (m *Manager) SetUp(ctx context.Context, d Driver, n Node) error {
 	if err := m.takeTurn(ctx); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (m *Manager) SetUp(ctx context.Context, d Driver, n Node) error {
 	return m.setUpInTurn(ctx)
 }
 
-// setUpInTurn makes and writes the levels, and ends the caller's turn.
+// setUpInTurn creates and writes the levels, and releases the caller's turn.
 func (m *Manager) setUpInTurn(ctx context.Context) error {
 	err := m.setUp(ctx)
 	later := m.endTurn(ctx)
@@ -163,7 +163,7 @@ func (m *Manager) setUpInTurn(ctx context.Context) error {
 	return later
 }
 
-// setUp makes and writes the levels: the caller has the turn.
+// setUp creates and writes the levels. The caller must have the turn.
 func (m *Manager) setUp(ctx context.Context) error {
 	m.mu.Lock()
 	node, names, shares := m.node, m.names, max(m.burstable, minShares)
@@ -189,21 +189,21 @@ func (m *Manager) setUp(ctx context.Context) error {
 	return values
 }
 
-// Names returns what cgroups are called; before SetUp the zero value but for the Root.
+// Names returns the names of cgroups; before SetUp only Root is set.
 func (m *Manager) Names() Names {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.names
 }
 
-// systemd returns the connection to it; nil: the driver is another.
+// systemd returns the connection to systemd; nil: another driver is used.
 func (m *Manager) systemd() *bus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.units
 }
 
-// pod returns the path of a pod's cgroup, which is never one that holds others.
+// pod returns the path of a pod's cgroup, which never holds other pods.
 func (m *Manager) pod(c Class, uid string) (string, error) {
 	if err := checkUID(uid); err != nil {
 		return "", err
@@ -215,9 +215,9 @@ func (m *Manager) pod(c Class, uid string) (string, error) {
 	return path, nil
 }
 
-// SetBurstable gives the Burstable level its weight: that of what its pods ask
-// for together, in thousandths of a core. While another goroutine writes levels, that
-// one writes the weight, and SetBurstable does not wait for it.
+// SetBurstable sets the weight of the Burstable level from the total request of its pods, in
+// thousandths of a core. If another goroutine is writing levels, that one writes the weight, and
+// SetBurstable does not wait for it.
 func (m *Manager) SetBurstable(ctx context.Context, milli int64) error {
 	m.mu.Lock()
 	m.burstable = Shares(milli)
@@ -236,7 +236,7 @@ func (m *Manager) SetBurstable(ctx context.Context, milli int64) error {
 	return m.endTurn(ctx)
 }
 
-// Refresh corrects the values of the levels after any change from outside.
+// Refresh restores the values of the levels after changes by other programs.
 func (m *Manager) Refresh(ctx context.Context) error {
 	if m.Names().Driver == None {
 		return ErrNotSetUp
@@ -247,8 +247,8 @@ func (m *Manager) Refresh(ctx context.Context) error {
 	return m.setUpInTurn(ctx)
 }
 
-// Create makes a pod's cgroup, if it is not there, and writes its values. The
-// cgroup is there if the error is ErrValues.
+// Create creates a pod's cgroup, if it is missing, and writes its values. If the error is ErrValues
+// the cgroup exists.
 func (m *Manager) Create(ctx context.Context, c Class, uid string, r Resources) error {
 	path, err := m.pod(c, uid)
 	if err != nil {
@@ -260,7 +260,7 @@ func (m *Manager) Create(ctx context.Context, c Class, uid string, r Resources) 
 	return m.put(ctx, path, r)
 }
 
-// levels makes the levels again if they were removed.
+// levels recreates the levels if they were removed.
 func (m *Manager) levels(ctx context.Context, c Class) error {
 	if m.tree.exists(m.Names().level(c)) {
 		return nil
@@ -280,14 +280,14 @@ func (m *Manager) Update(ctx context.Context, c Class, uid string, r Resources) 
 	return m.update(ctx, path, r)
 }
 
-// Exists reports whether a pod's cgroup is there with all that belongs to it.
+// Exists reports whether a pod's cgroup exists in all hierarchies with all its controllers.
 func (m *Manager) Exists(c Class, uid string) bool {
 	path, err := m.pod(c, uid)
 	return err == nil && m.tree.exists(path)
 }
 
-// Pods returns the uids of all pods that have a cgroup or a part of one, also
-// those made by another program.
+// Pods returns the uids of all pods that have a cgroup, in at least one hierarchy, including those
+// created by other programs.
 func (m *Manager) Pods() map[string]bool {
 	uids, names := map[string]bool{}, m.Names()
 	if names.Driver == None {
@@ -303,7 +303,7 @@ func (m *Manager) Pods() map[string]bool {
 	return uids
 }
 
-// put makes a cgroup and writes its values.
+// put creates a cgroup and writes its values.
 func (m *Manager) put(ctx context.Context, path string, r Resources) error {
 	if units := m.systemd(); units != nil {
 		if err := units.start(ctx, path); err != nil {
@@ -316,8 +316,8 @@ func (m *Manager) put(ctx context.Context, path string, r Resources) error {
 	return m.update(ctx, path, r)
 }
 
-// update writes values: first to systemd, which would overwrite others, then
-// to the files, since systemd does not know all.
+// update writes values first to systemd, which would otherwise overwrite them, then to the files,
+// as systemd does not know all of them.
 func (m *Manager) update(ctx context.Context, path string, r Resources) error {
 	var told error
 	if units := m.systemd(); units != nil {

@@ -9,7 +9,7 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// Driver is how cgroups are made, and so what they are called.
+// Driver is how cgroups are created; their names depend on it.
 type Driver string
 
 const (
@@ -18,7 +18,7 @@ const (
 	Systemd  Driver = "systemd"  // slices of systemd
 )
 
-// Class is the level that a pod's cgroup is under.
+// Class is the level that holds a pod's cgroup.
 type Class string
 
 const (
@@ -29,8 +29,8 @@ const (
 
 var classes = []Class{Guaranteed, Burstable, BestEffort}
 
-// Names says what cgroups are called, as the kubelet does, so that the tools
-// that know its tree know this one. The zero value has no cgroups.
+// Names computes the names of cgroups. They are the kubelet's, so that tools that know its tree
+// work here, too. The zero value has no cgroups.
 type Names struct {
 	Driver Driver
 	Root   string // the cgroup that holds kubepods, such as /a/b; "" or "/": the root
@@ -40,11 +40,10 @@ type Names struct {
 // cgroup_parent for the runtime; "" with driver None.
 func (n Names) Pod(c Class, uid string) string { return n.path(string(c), "pod"+uid) }
 
-// Pods returns the path of the cgroup that holds those of all pods; "" with
-// driver None.
+// Pods returns the path of the cgroup that holds those of all pods; "" with driver None.
 func (n Names) Pods() string { return n.level(Guaranteed) }
 
-// level returns the path of a class's level; that of Guaranteed is kubepods.
+// level returns the path of a class's level; for Guaranteed it is kubepods.
 func (n Names) level(c Class) string { return n.path(string(c)) }
 
 func (n Names) path(under ...string) string {
@@ -65,8 +64,7 @@ func (n Names) in(parts ...string) string {
 	}
 }
 
-// nested turns a/b-c into /a.slice/a-b_c.slice: systemd nests slices by the
-// dashes in their names.
+// nested turns a/b-c into /a.slice/a-b_c.slice: systemd nests slices by the dashes in their names.
 func nested(p string) string {
 	out, unit := "", ""
 	for part := range strings.SplitSeq(strings.Trim(p, "/"), "/") {
@@ -79,7 +77,7 @@ func nested(p string) string {
 	return out
 }
 
-// uid returns the uid of the pod whose cgroup has that base name, or "".
+// uid returns the uid of the pod whose cgroup has this base name, or "".
 func (n Names) uid(base string) string {
 	if n.Driver == Systemd {
 		unit, ok := strings.CutSuffix(base, ".slice")
@@ -95,13 +93,13 @@ func (n Names) uid(base string) string {
 	return uid
 }
 
-// isPod reports whether a path is that of the cgroup of a pod.
+// isPod reports whether a path is the cgroup of a pod.
 func (n Names) isPod(at string) bool {
 	uid := n.uid(path.Base(at))
 	return uid != "" && slices.ContainsFunc(classes, func(c Class) bool { return n.Pod(c, uid) == at })
 }
 
-// checkUID refuses what would lead elsewhere or could not be told from another.
+// checkUID refuses uids that would lead to another path or could be mistaken for another uid.
 func checkUID(uid string) error {
 	if !poduid.Valid(uid) {
 		return fmt.Errorf("cgroup of pod %q: the uid %s", uid, poduid.Rule)

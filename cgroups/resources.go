@@ -7,18 +7,17 @@ import (
 	"strconv"
 )
 
-// The kernel's bounds of cpu.shares, and the kubelet's of a quota.
+// The kernel's limits of cpu.shares, and the kubelet's of a quota.
 const (
 	minShares = 2
 	maxShares = 262144
 	minQuota  = 1000 // microseconds
 )
 
-// DefaultPeriod is that of a cpu quota, in microseconds.
+// DefaultPeriod is the period of a cpu quota, in microseconds.
 const DefaultPeriod = 100000
 
-// Unlimited is a limit of huge pages that is never reached, as the kubelet writes
-// it.
+// Unlimited is a limit of huge pages that is never reached, as the kubelet writes it.
 const Unlimited = 1 << 62
 
 // Shares converts thousandths of a core to cpu.shares.
@@ -33,9 +32,9 @@ func Quota(milli, period int64) int64 {
 	return max(milli*period/1000, minQuota)
 }
 
-// Weight converts cpu.shares to cpu.weight. It is the straight line that the
-// kubelet uses for the levels down to pods. Runtimes have a newer, bent one
-// for containers, and the two are meant to differ.
+// Weight converts cpu.shares to cpu.weight, by the linear formula that the kubelet uses for the
+// levels and for pods. Runtimes use a newer, curved one for containers, so the two differ on
+// purpose.
 func Weight(shares int64) int64 {
 	return 1 + (min(max(shares, minShares), maxShares)-minShares)*9999/(maxShares-minShares)
 }
@@ -47,12 +46,12 @@ type Resources struct {
 	Period    int64            // microseconds; 0: DefaultPeriod
 	Memory    int64            // bytes
 	Pids      int64            // processes and threads
-	HugePages map[string]int64 // bytes by page size, such as 2MB; zeros count
+	HugePages map[string]int64 // bytes by page size, such as 2MB; zeros are written
 	CPUs      string           // a list such as 0-3
 }
 
-// Larger returns the larger of both values; where one of them has no limit, none is
-// written.
+// Larger returns the larger of each pair of values; a limit that only one of the two has is left
+// out.
 func (r Resources) Larger(o Resources) Resources {
 	limit := func(a, b int64) int64 {
 		if a <= 0 || b <= 0 {
@@ -72,13 +71,13 @@ func (r Resources) period() int64 {
 	return r.Period
 }
 
-// file is one value to be written.
+// file is one value to write.
 type file struct {
 	controller, name, value string
-	optional                bool // kernels may be without it
+	optional                bool // the kernel may not have it
 }
 
-// files returns what to write, in order.
+// files returns the values to write, in order.
 func (r Resources) files(unified bool) []file {
 	list := r.v1()
 	if unified {

@@ -14,21 +14,21 @@ import (
 	godbus "github.com/godbus/dbus/v5"
 )
 
-// busWait is how long a call of systemd may take, with the start or stop of a slice.
+// busWait bounds a call to systemd, including the start or stop of a slice.
 const busWait = 30 * time.Second
 
-// Versions of systemd in which properties appeared.
+// Versions of systemd that introduced properties.
 const (
 	hasQuotaPeriod = 242
 	hasAllowedCPUs = 244
 )
 
-// bus is systemd on its D-Bus, which makes a slice of the last part of each
-// cgroup path. The connection is made when it is needed.
+// bus calls systemd on its D-Bus, which creates a slice for the last part of each cgroup path. It
+// connects when needed.
 type bus struct {
-	wait time.Duration // a call without an answer fails after it
+	wait time.Duration // timeout of a call
 	dial func(context.Context) (*dbus.Conn, error)
-	turn chan struct{} // one slot: who fills it uses what follows
+	turn chan struct{} // one slot: the goroutine that fills it may use what follows
 
 	conn    *dbus.Conn
 	version int
@@ -39,8 +39,7 @@ func newBus() *bus {
 	return &bus{wait: busWait, dial: dialSystemd, turn: make(chan struct{}, 1), end: func() {}}
 }
 
-// call calls systemd. If there is no answer in time, the next call makes another
-// connection.
+// call calls systemd. After a timeout, the next call connects again.
 func (b *bus) call(ctx context.Context, do func(ctx context.Context, conn *dbus.Conn, version int) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.wait, fmt.Errorf("no answer from systemd within %s", b.wait))
 	defer cancel()
@@ -64,12 +63,12 @@ func (b *bus) call(ctx context.Context, do func(ctx context.Context, conn *dbus.
 	return err
 }
 
-// connect makes the connection if there is none: the caller has the turn.
+// connect connects if there is no connection. The caller must have the turn.
 func (b *bus) connect(ctx context.Context) error {
 	if b.conn != nil && b.conn.Connected() {
 		return nil
 	}
-	// The connection ends with the context that it is made with.
+	// The connection ends with the context that it was created with.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, end)
 	b.conn, b.end = nil, end
@@ -90,9 +89,9 @@ func (b *bus) connect(ctx context.Context) error {
 	return nil
 }
 
-// dialSystemd connects to systemd itself: on the system bus any user may send what looks like
-// the end of a job. The bus serves where systemd's own socket is not there, as in a container
-// with the bus alone.
+// dialSystemd connects to systemd itself: on the system bus any user may send what looks like the
+// end of a job. It uses the bus where systemd's own socket is missing, as in a container with only
+// the bus.
 func dialSystemd(ctx context.Context) (*dbus.Conn, error) {
 	conn, err := dbus.NewSystemdConnectionContext(ctx)
 	if err == nil {
@@ -101,7 +100,7 @@ func dialSystemd(ctx context.Context) (*dbus.Conn, error) {
 	return dbus.NewSystemConnectionContext(ctx)
 }
 
-// systemdVersion returns the number in words such as "252.39-1~deb12u1" or "v245".
+// systemdVersion returns the number in a version such as "252.39-1~deb12u1" or "v245".
 func systemdVersion(text string) int {
 	text = strings.TrimLeft(text, `"v`)
 	end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
@@ -112,7 +111,7 @@ func systemdVersion(text string) int {
 	return n
 }
 
-// start makes and starts a slice. One that exists is fine.
+// start creates and starts a slice. An existing one is not an error.
 func (b *bus) start(ctx context.Context, path string) error {
 	unit := filepath.Base(path)
 	p := []dbus.Property{dbus.PropDescription("pods: " + unit), property("DefaultDependencies", false)}
@@ -135,7 +134,7 @@ func (b *bus) start(ctx context.Context, path string) error {
 	})
 }
 
-// set gives a slice its values, until the machine is rebooted.
+// set sets the properties of a slice, until the next reboot.
 func (b *bus) set(ctx context.Context, path string, r Resources, unified bool) error {
 	return b.call(ctx, func(ctx context.Context, conn *dbus.Conn, version int) error {
 		p := r.properties(unified, version)
@@ -146,7 +145,7 @@ func (b *bus) set(ctx context.Context, path string, r Resources, unified bool) e
 	})
 }
 
-// stop stops and so removes a slice. One that does not exist is fine.
+// stop stops and thereby removes a slice. A missing one is not an error.
 func (b *bus) stop(ctx context.Context, path string) error {
 	return b.call(ctx, func(ctx context.Context, conn *dbus.Conn, _ int) error {
 		unit, done := filepath.Base(path), make(chan string, 1)
@@ -158,7 +157,7 @@ func (b *bus) stop(ctx context.Context, path string) error {
 			return err
 		}
 		err = await(ctx, "stop", done)
-		_ = conn.ResetFailedUnitContext(ctx, unit) // there is nothing to reset as a rule
+		_ = conn.ResetFailedUnitContext(ctx, unit) // usually there is nothing to reset
 		return err
 	})
 }
@@ -180,7 +179,7 @@ func isError(err error, name string) bool {
 	return errors.As(err, &e) && e.Name == "org.freedesktop.systemd1."+name
 }
 
-// properties says the resources in systemd's terms.
+// properties returns the resources as systemd's properties.
 func (r Resources) properties(unified bool, version int) (p []dbus.Property) {
 	if r.Memory != 0 {
 		name := "MemoryLimit"
@@ -220,7 +219,7 @@ func property(name string, value any) dbus.Property {
 	return dbus.Property{Name: name, Value: godbus.MakeVariant(value)}
 }
 
-// wholePercent rounds a quota up to what systemd keeps: whole percents of a core.
+// wholePercent rounds a quota up to what systemd stores: whole percents of a core.
 func wholePercent(quota, period int64) int64 {
 	if quota <= 0 {
 		return quota
@@ -230,7 +229,7 @@ func wholePercent(quota, period int64) int64 {
 	return perSecond * period / 1e6
 }
 
-// cpuMask turns 0-2,8 into bytes, the first cpu lowest.
+// cpuMask converts a list such as 0-2,8 to bytes, the first cpu in the lowest bit.
 func cpuMask(list string) ([]byte, error) {
 	var mask []byte
 	for part := range strings.SplitSeq(list, ",") {

@@ -14,22 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tree is the cgroup file systems as they are mounted: with v2 one, with v1,
-// or both (hybrid), one for each controller or group of controllers.
+// tree is the mounted cgroup file systems: with v2 one; with v1, or both (hybrid), one for each
+// controller or group of controllers.
 type tree struct {
 	unified bool
 	dirs    map[string]string // v1: mount point by controller; v2: all controllers the same
-	all     []string          // every mount point; runtimes use more controllers than we do
+	all     []string          // every mount point; runtimes use more controllers than this package
 	mkdir   func(string) error
 	rmdir   func(string) error
 }
 
-// governed are the controllers that pods' cgroups are made for, where the
-// machine has them. systemd is no controller but the tree of systemd's own.
+// governed are the controllers for which cgroups of pods are created, if the machine has them.
+// systemd is not a controller but systemd's own hierarchy.
 var governed = []string{"cpu", "cpuacct", "cpuset", "memory", "hugetlb", "pids", "systemd"}
 
-// openTree detects what is mounted at the mount point, usually /sys/fs/cgroup. It
-// is v2 if the unified hierarchy is mounted there itself.
+// openTree detects what is mounted at the mount point, usually /sys/fs/cgroup. It is v2 if the
+// unified hierarchy is mounted there itself.
 func openTree(mount string, mkdir, rmdir func(string) error) (*tree, error) {
 	t := &tree{dirs: map[string]string{}, mkdir: mkdir, rmdir: rmdir}
 	offers, err := os.ReadFile(filepath.Join(mount, "cgroup.controllers"))
@@ -71,7 +71,7 @@ func (t *tree) require(controllers ...string) error {
 	return nil
 }
 
-// made returns the mount points in which a cgroup of ours has a folder.
+// made returns the mount points in which this package creates cgroups.
 func (t *tree) made() []string {
 	var out []string
 	for _, c := range governed {
@@ -82,7 +82,7 @@ func (t *tree) made() []string {
 	return out
 }
 
-// writable returns nil if cgroups can be made under path, which must exist.
+// writable returns nil if cgroups can be created under path, which must exist.
 func (t *tree) writable(path string) error {
 	for _, mount := range t.made() {
 		dir := filepath.Join(mount, path)
@@ -93,7 +93,7 @@ func (t *tree) writable(path string) error {
 	return nil
 }
 
-// exists reports whether a cgroup is there completely.
+// exists reports whether a cgroup exists in all hierarchies with all its controllers.
 func (t *tree) exists(path string) bool {
 	for _, mount := range t.made() {
 		if !exists(filepath.Join(mount, path)) {
@@ -108,7 +108,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// make makes a cgroup and those above it that are missing.
+// make creates a cgroup and its missing parents.
 func (t *tree) make(path string) error {
 	if t.unified {
 		return t.makeUnified(path)
@@ -121,7 +121,7 @@ func (t *tree) make(path string) error {
 	return nil
 }
 
-// makeIn makes a cgroup in one hierarchy of v1, from the top if need be.
+// makeIn creates a cgroup and its missing parents in one hierarchy of v1.
 func (t *tree) makeIn(mount, path string) error {
 	dir := filepath.Join(mount, path)
 	err := t.mkdir(dir)
@@ -140,8 +140,8 @@ func (t *tree) makeIn(mount, path string) error {
 	return nil
 }
 
-// inherit gives a cgroup the cpus and memory nodes of the one above, without
-// which v1 lets no process in.
+// inherit copies the cpus and memory nodes of the parent to a cgroup; without them v1 accepts no
+// process.
 func (t *tree) inherit(mount, path string) error {
 	if path == "/" {
 		return nil
@@ -168,8 +168,8 @@ func (t *tree) inherit(mount, path string) error {
 	return nil
 }
 
-// set writes the values of a cgroup. It writes what it can. lacking: those for which the kernel
-// has no file.
+// set writes as many values of a cgroup as it can. lacking is the error of those for which the
+// kernel has no file, err that of the others.
 func (t *tree) set(path string, r Resources) (lacking, err error) {
 	var errs, lacks []error
 	for _, f := range r.files(t.unified) {
@@ -190,7 +190,7 @@ func (t *tree) set(path string, r Resources) (lacking, err error) {
 	return errors.Join(lacks...), errors.Join(errs...)
 }
 
-// children returns the base names of the cgroups right under path, in any hierarchy.
+// children returns the base names of the cgroups directly under path, in any hierarchy.
 func (t *tree) children(path string) []string {
 	var out []string
 	for _, mount := range t.all {
@@ -204,20 +204,20 @@ func (t *tree) children(path string) []string {
 	return out
 }
 
-// there reports whether anything of a cgroup is left in any hierarchy.
+// there reports whether a cgroup exists in any hierarchy.
 func (t *tree) there(path string) bool {
 	return slices.ContainsFunc(t.all, func(mount string) bool { return exists(filepath.Join(mount, path)) })
 }
 
-// A folder may be busy for a moment after its last process has gone.
+// A folder may be busy for a moment after its last process has ended.
 const (
 	busyFirst = 5 * time.Millisecond
 	busyTries = 8 // doubling, about 1.3 s in all
 )
 
-// remove removes a cgroup and those below from all hierarchies. The library would refuse
-// where a threaded one is below, would delete files where there is no cgroup file system,
-// and where a cgroup is busy would say that a file of the kernel's may not be deleted.
+// remove removes a cgroup and those below from all hierarchies. The library is not used: it fails
+// if there is a threaded cgroup below, deletes files where no cgroup file system is mounted, and
+// for a busy cgroup reports that one of the kernel's files may not be deleted.
 func (t *tree) remove(path string) error {
 	var errs []error
 	for _, mount := range t.all {
@@ -243,13 +243,13 @@ func (t *tree) removeDir(dir string) error {
 	}
 }
 
-// walk returns a folder and all folders below, parents first.
+// walk returns a folder and all folders below it, parents first.
 func walk(top string) (dirs []string) {
 	_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			dirs = append(dirs, path)
 		}
-		return nil // what went meanwhile is gone
+		return nil // removed meanwhile
 	})
 	return dirs
 }
@@ -259,7 +259,7 @@ func read(path string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// write writes a value in one call, as the kernel wants it. It never makes a file.
+// write writes a value in a single call, as the kernel requires. It never creates a file.
 func write(path, value string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// missing returns the controllers that the machine offers and a cgroup lacks (v2).
+// missing returns the controllers that the machine has and a cgroup does not (v2).
 func (t *tree) missing(path string) []string {
 	b, _ := os.ReadFile(filepath.Join(t.all[0], path, "cgroup.controllers"))
 	has := strings.Fields(string(b))
@@ -24,8 +24,8 @@ func (t *tree) missing(path string) []string {
 	return out
 }
 
-// makeUnified makes a v2 cgroup level by level, each of which hands on all
-// controllers to the next: systemd takes them away now and then.
+// makeUnified creates a v2 cgroup level by level and delegates all controllers from each to the
+// next: systemd withdraws them now and then.
 func (t *tree) makeUnified(path string) error {
 	var refused error
 	level := t.all[0]
@@ -42,8 +42,8 @@ func (t *tree) makeUnified(path string) error {
 	return nil
 }
 
-// handOn gives the cgroups right under a folder all controllers of the root:
-// in one write or, as one may be refused, one by one.
+// handOn delegates all controllers of the root to the cgroups directly under a folder: in one write
+// or, as one of them may be refused, one by one.
 func (t *tree) handOn(dir string) error {
 	control := filepath.Join(dir, "cgroup.subtree_control")
 	has, err := read(control)

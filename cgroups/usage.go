@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// MemoryInUse returns how many bytes of memory a pod's cgroup has, with those below it, that the
-// kernel cannot reclaim by dropping what it read of files. Files in memory, as in an emptyDir of
-// that medium, are among them: they are charged to the container that wrote them, and to its pod
-// when that container is gone. The error is fs.ErrNotExist if there is no cgroup.
+// MemoryInUse returns the memory of a pod's cgroup and those below it, in bytes, without the cached
+// files that the kernel can drop. It includes files in memory, as in an emptyDir with that medium:
+// they are charged to the container that wrote them, and to its pod once that container is gone.
+// The error is fs.ErrNotExist if there is no cgroup.
 func (m *Manager) MemoryInUse(c Class, uid string) (int64, error) {
 	path, err := m.pod(c, uid)
 	if err != nil {
@@ -42,7 +42,7 @@ func (m *Manager) MemoryInUse(c Class, uid string) (int64, error) {
 	return all, nil
 }
 
-// memory returns where a file of a cgroup's memory controller is.
+// memory returns the path of a file of a cgroup's memory controller.
 func (t *tree) memory(path, name string) string { return filepath.Join(t.dirs["memory"], path, name) }
 
 func (t *tree) number(path, name string) (int64, error) {

@@ -1,8 +1,7 @@
-// Package cri is a typed client for the CRI: sandboxes, containers, images and
-// events of a container runtime. It knows no pods and keeps no state beyond one
-// connection. Every call has a deadline of its own, and every error names the
-// call and its object, carries the runtime's own words and unwraps to the gRPC
-// status.
+// Package cri is a typed client for the CRI: sandboxes, containers, images and events of a
+// container runtime. It knows no pods and keeps no state beyond one connection. Every call has its
+// own deadline; every error names the call and its object, carries the runtime's own words and
+// unwraps to the gRPC status.
 package cri
 
 import (
@@ -54,12 +53,12 @@ type Client struct {
 
 	runtime rt.RuntimeServiceClient
 	images  rt.ImageServiceClient
-	closer  io.Closer   // nil: the connection is someone else's
-	dialer  *dialer     // likewise
-	isCRIO  atomic.Bool // by what it said last
+	closer  io.Closer   // nil: the connection belongs to the caller of New
+	dialer  *dialer     // nil: likewise
+	isCRIO  atomic.Bool // according to its last answer
 }
 
-// New returns a client on a connection that stays the caller's.
+// New returns a client on a connection that remains the caller's to close.
 func New(conn grpc.ClientConnInterface) *Client {
 	c := &Client{Timeouts: DefaultTimeouts()}
 	conn = observed{conn, c}
@@ -67,15 +66,15 @@ func New(conn grpc.ClientConnInterface) *Client {
 	return c
 }
 
-// WellKnown are the sockets of containerd and CRI-O.
+// WellKnown returns the sockets of containerd and CRI-O.
 func WellKnown() []string {
 	return []string{"unix:///run/containerd/containerd.sock", "unix:///run/crio/crio.sock"}
 }
 
-// Dial returns a client of the first runtime of endpoints that answers; each is
-// "unix:///path" or "/path". It does not connect: the first call does. While
-// no runtime is there calls fail at once (see Unavailable) and the client tries
-// all of them again by itself, with at most a second or so between tries.
+// Dial returns a client of the first runtime in endpoints that answers; each is "unix:///path" or
+// "/path". It does not connect: the first call does. Without a runtime, calls fail at once (see
+// Unavailable), and the client itself tries all endpoints again, at intervals of at most about a
+// second.
 func Dial(endpoints ...string) (*Client, error) {
 	d := &dialer{}
 	for _, e := range endpoints {
@@ -85,7 +84,7 @@ func Dial(endpoints ...string) (*Client, error) {
 		}
 		d.paths = append(d.paths, path)
 	}
-	// passthrough and our own dialer: the path need not survive being a URL.
+	// passthrough with a dialer of our own: the path need not be valid in a URL.
 	conn, err := grpc.NewClient("passthrough:///runtime", dialOptions(d)...)
 	if err != nil {
 		return nil, fmt.Errorf("runtime endpoint %s: %w", strings.Join(endpoints, ", "), err)
@@ -95,8 +94,7 @@ func Dial(endpoints ...string) (*Client, error) {
 	return c, nil
 }
 
-// Endpoint returns the endpoint that was connected to last; before that, all
-// that may be, in words.
+// Endpoint returns the endpoint of the last connection; before the first, a description of all.
 func (c *Client) Endpoint() string {
 	if c.dialer == nil {
 		return ""
@@ -107,7 +105,7 @@ func (c *Client) Endpoint() string {
 	return "unix://" + strings.Join(c.dialer.paths, " or unix://")
 }
 
-// noAnswer begins what is said when no socket could be connected to.
+// noAnswer is the beginning of the error when no socket accepts a connection.
 const noAnswer = "no runtime answers on"
 
 // dialer connects to the first socket that answers.
@@ -140,7 +138,7 @@ func (c *Client) Close() error {
 	return c.closer.Close()
 }
 
-// socketPath returns the absolute path that endpoint names.
+// socketPath returns the absolute path of an endpoint.
 func socketPath(endpoint string) (string, error) {
 	path := strings.TrimPrefix(endpoint, "unix://")
 	if !filepath.IsAbs(path) || strings.HasSuffix(path, "/") {
@@ -149,8 +147,8 @@ func socketPath(endpoint string) (string, error) {
 	return path, nil
 }
 
-// dialOptions keeps buffers and windows small, for a lean resident size, and
-// turns off what a local socket has no use for.
+// dialOptions keeps buffers and windows small, for a small resident size, and disables what a local
+// socket does not need.
 func dialOptions(d *dialer) []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),

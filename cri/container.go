@@ -8,8 +8,8 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// CreateContainer makes a container in a sandbox, not started, and returns its
-// id. pod is the configuration that the sandbox was run with.
+// CreateContainer creates a container in a sandbox without starting it, and returns its id. pod is
+// the configuration with which the sandbox was run.
 func (c *Client) CreateContainer(ctx context.Context, sandbox string, config *rt.ContainerConfig, pod *rt.PodSandboxConfig) (id string, err error) {
 	object := podName(pod) + "/" + config.GetMetadata().GetName()
 	r, err := call(ctx, "CreateContainer", object, c.makeIn(c.Timeouts.Create), c.runtime.CreateContainer,
@@ -17,16 +17,16 @@ func (c *Client) CreateContainer(ctx context.Context, sandbox string, config *rt
 	return r.GetContainerId(), whole(r.GetContainerId() != "", err, "CreateContainer", object, "an id")
 }
 
-// StartContainer starts a created container; a container starts once only.
+// StartContainer starts a created container. A container can be started only once.
 func (c *Client) StartContainer(ctx context.Context, id string) error {
 	_, err := call(ctx, "StartContainer", short(id), c.Timeouts.Create, c.runtime.StartContainer,
 		&rt.StartContainerRequest{ContainerId: id})
 	return err
 }
 
-// StopContainer asks the container to end, kills it when grace, rounded up to
-// seconds, has passed, and returns when it has ended. Grace 0 kills at once.
-// Stopping what has ended or is gone is no error.
+// StopContainer asks the container to end, kills it after grace, rounded up to seconds, and returns
+// when it has ended. Grace 0 kills at once. Stopping a container that has ended or is gone is not
+// an error.
 func (c *Client) StopContainer(ctx context.Context, id string, grace time.Duration) error {
 	grace = max(grace, 0)
 	seconds := int64((grace + time.Second - 1) / time.Second)
@@ -35,33 +35,32 @@ func (c *Client) StopContainer(ctx context.Context, id string, grace time.Durati
 	return unlessGone(err)
 }
 
-// RemoveContainer removes a container, killing it if it runs. That it is gone
-// already is no error.
+// RemoveContainer removes a container, killing it if it runs. A missing container is not an error.
 func (c *Client) RemoveContainer(ctx context.Context, id string) error {
 	_, err := call(ctx, "RemoveContainer", short(id), c.Timeouts.Remove, c.runtime.RemoveContainer,
 		&rt.RemoveContainerRequest{ContainerId: id})
 	return unlessGone(err)
 }
 
-// KillCreated kills containers that were created and never started, before they or their
-// sandboxes are stopped or removed. On CRI-O such a container has a process already, which
-// SIGTERM need not end: to remove it, or to stop its sandbox, would take all the time that
-// the call has (CRI-O, server/utils.go, stopTimeoutFromContext). Other runtimes have nothing
-// to kill. What fails here, the next call tells.
+// KillCreated kills containers that were created and never started, before they or their sandboxes
+// are stopped or removed. On CRI-O such a container has a process already, which may ignore
+// SIGTERM: removing it, or stopping its sandbox, would take the whole timeout of the call (CRI-O,
+// server/utils.go, stopTimeoutFromContext). Other runtimes have nothing to kill. Errors are
+// dropped: the next call reports what is wrong.
 func (c *Client) KillCreated(ctx context.Context, ids ...string) {
 	for _, id := range ids {
 		_ = c.StopContainer(ctx, id, 0)
 	}
 }
 
-// UpdateContainer gives a running container other resources.
+// UpdateContainer changes the resources of a running container.
 func (c *Client) UpdateContainer(ctx context.Context, id string, r *rt.LinuxContainerResources) error {
 	_, err := call(ctx, "UpdateContainerResources", short(id), c.Timeouts.Create, c.runtime.UpdateContainerResources,
 		&rt.UpdateContainerResourcesRequest{ContainerId: id, Linux: r})
 	return err
 }
 
-// Containers lists the containers, in any state, that carry all of labels.
+// Containers lists the containers, in any state, that have all of labels.
 func (c *Client) Containers(ctx context.Context, labels map[string]string) ([]*rt.Container, error) {
 	all, err := c.ListContainers(ctx, labels, &List[rt.Container]{})
 	if err != nil {
@@ -70,24 +69,24 @@ func (c *Client) Containers(ctx context.Context, labels map[string]string) ([]*r
 	return all.Added, nil
 }
 
-// ContainerStatus returns what the runtime knows of a container: its times, exit
-// code and reason. It is never nil without an error.
+// ContainerStatus returns the status of a container, with its times, exit code and reason. It is
+// never nil without an error.
 func (c *Client) ContainerStatus(ctx context.Context, id string) (*rt.ContainerStatus, error) {
 	r, err := call(ctx, "ContainerStatus", short(id), c.Timeouts.Query, c.runtime.ContainerStatus,
 		&rt.ContainerStatusRequest{ContainerId: id})
 	return r.GetStatus(), whole(r.GetStatus() != nil, err, "ContainerStatus", short(id), "a status")
 }
 
-// ReopenContainerLog makes the runtime reopen a running container's log at its
-// path, and returns when it did.
+// ReopenContainerLog has the runtime reopen a running container's log at its path, and returns when
+// it has.
 func (c *Client) ReopenContainerLog(ctx context.Context, id string) error {
 	_, err := call(ctx, "ReopenContainerLog", short(id), c.Timeouts.Query, c.runtime.ReopenContainerLog,
 		&rt.ReopenContainerLogRequest{ContainerId: id})
 	return err
 }
 
-// call carries out one unary call within timeout. On an error the response is
-// nil, on which protobuf's getters work.
+// call makes one unary call within timeout. On an error the response is nil; protobuf's getters
+// accept that.
 func call[Req, Resp any](ctx context.Context, name, object string, timeout time.Duration,
 	do func(context.Context, *Req, ...grpc.CallOption) (*Resp, error), request *Req) (*Resp, error) {
 	started := time.Now()
@@ -104,5 +103,5 @@ func call[Req, Resp any](ctx context.Context, name, object string, timeout time.
 	return nil, failed(name, object, within, err)
 }
 
-// short is enough of an id to recognize it, as crictl prints it.
+// short returns the beginning of an id, as crictl prints it.
 func short(id string) string { return id[:min(len(id), 13)] }

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// callError is a call that failed: "RunPodSandbox default/web: <the runtime's words>".
+// callError is the error of a failed call: "RunPodSandbox default/web: <the runtime's words>".
 type callError struct {
 	call, object string // object may be empty
 	err          error  // holds a gRPC status
@@ -35,8 +35,7 @@ func (e *callError) Error() string {
 	return e.call + " " + e.object + ": " + words
 }
 
-// withoutTransport returns what is wrong with a connection without gRPC's own words
-// around it.
+// withoutTransport removes gRPC's own words around a connection error.
 func withoutTransport(words string) string {
 	quoted, wrapped := strings.CutPrefix(words, "connection error: desc = ")
 	if text, err := strconv.Unquote(quoted); err == nil && wrapped {
@@ -50,7 +49,7 @@ func withoutTransport(words string) string {
 
 func (e *callError) Unwrap() error { return e.err }
 
-// Is lets errors.Is find the context's errors, which gRPC turns into codes.
+// Is lets errors.Is find the context's errors, which gRPC converts to codes.
 func (e *callError) Is(target error) bool {
 	switch target {
 	case context.Canceled:
@@ -61,7 +60,7 @@ func (e *callError) Is(target error) bool {
 	return false
 }
 
-// failed names a call's error; nil stays nil. within is what the call had if
+// failed adds the call and object to an error; nil stays nil. within is the timeout of the call if
 // its deadline has passed, else 0.
 func failed(call, object string, within time.Duration, err error) error {
 	if err == nil {
@@ -73,8 +72,8 @@ func failed(call, object string, within time.Duration, err error) error {
 	return &callError{call, object, err}
 }
 
-// late says of a call that met its deadline what a person wants to know. The
-// runtime's side of the deadline may be the first to act, and says Canceled.
+// late gives a call that met its deadline a readable error. The runtime may notice the deadline
+// first, and then returns Canceled.
 func late(within time.Duration, err error) error {
 	s := status.Convert(err)
 	if s.Code() != codes.DeadlineExceeded && s.Code() != codes.Canceled {
@@ -87,8 +86,8 @@ func late(within time.Duration, err error) error {
 	return status.Error(codes.DeadlineExceeded, words)
 }
 
-// unlessGone drops the error of a stop or removal whose object is gone: containerd
-// 1.6 has one for some calls where containerd 2 has none.
+// unlessGone drops the error of a stop or removal whose object is gone: for some calls containerd
+// 1.6 returns one where containerd 2 does not.
 func unlessGone(err error) error {
 	if NotFound(err) {
 		return nil
@@ -96,31 +95,31 @@ func unlessGone(err error) error {
 	return err
 }
 
-// NotFound reports that the runtime does not know the object.
+// NotFound reports whether the runtime does not know the object.
 func NotFound(err error) bool { return err != nil && status.Code(err) == codes.NotFound }
 
-// Unimplemented reports that the runtime does not have the call.
+// Unimplemented reports whether the runtime does not have the call.
 func Unimplemented(err error) bool { return err != nil && status.Code(err) == codes.Unimplemented }
 
-// Unavailable reports that no runtime answered: the connection is down, was cut
-// during the call (which may have been carried out), or the runtime is still starting.
+// Unavailable reports whether no runtime answered: the connection is down, was cut during the call
+// (which may have been carried out), or the runtime is still starting.
 func Unavailable(err error) bool {
 	if err == nil {
 		return false
 	}
-	// containerd 1.6 says this with code Unknown while its CRI service recovers.
+	// containerd 1.6 returns this with code Unknown while its CRI service recovers.
 	return status.Code(err) == codes.Unavailable || strings.Contains(err.Error(), "server is not initialized yet")
 }
 
-// NameReserved reports that the name of a sandbox or container to create is taken:
-// by an earlier call that has not ended, or by something that the caller may not see.
+// NameReserved reports whether the name of a sandbox or container to create is taken: by an earlier
+// call that has not ended, or by an object that the caller may not see.
 func NameReserved(err error) bool {
 	return Busy(err) && (strings.Contains(err.Error(), "failed to reserve") || strings.Contains(err.Error(), "name is reserved"))
 }
 
-// Busy reports that the runtime is at work on the same object on behalf of an
-// earlier call: that sandbox or container name is being created or exists
-// already, or the container is being started or removed. List, then try again.
+// Busy reports whether the runtime is working on the same object for an earlier call: that sandbox
+// or container name is being created or exists already, or the container is being started or
+// removed. The caller lists, then tries again.
 //
 // containerd 1.6 and 2 and CRI-O have no code for this, only these words.
 func Busy(err error) bool {

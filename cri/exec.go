@@ -17,21 +17,19 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// What a command writes is the container's to choose: runtimes pass on up to 16 MiB
-// of each stream. Of what is longer the beginning and the end are kept, one behind
-// the other: as much as a kubelet keeps of a probe's output, and what is logged of
-// a hook's.
+// The container decides how much a command writes: runtimes return up to 16 MiB of each stream. Of
+// a longer output the beginning and the end are kept, joined: as much as a kubelet keeps of a
+// probe's output, and as much as is logged of a hook's.
 const (
-	execAnswerMost = 16 << 20 // of an answer, as containerd sends and the kubelet takes
+	execAnswerMost = 16 << 20 // of an answer, as containerd sends and the kubelet accepts
 	execHead       = 10 << 10
 	execTail       = 1 << 10
 )
 
-// ExecSync runs a command in a running container and returns its exit code and
-// what it wrote, clipped. It gets timeout, rounded up to seconds, 0 for as long as
-// ctx lasts; one that took longer was killed, and the error's code is
-// DeadlineExceeded. An exit code other than 0 is no error; see TooLarge for that of
-// a command that writes without end.
+// ExecSync runs a command in a running container and returns its exit code and its output, clipped.
+// timeout is rounded up to seconds; 0: until ctx ends. A command that takes longer is killed, and
+// the error's code is DeadlineExceeded. An exit code other than 0 is not an error; see TooLarge for
+// the error of a command that writes too much.
 func (c *Client) ExecSync(ctx context.Context, id string, command []string,
 	timeout time.Duration) (*rt.ExecSyncResponse, error) {
 	seconds := int64((timeout + time.Second - 1) / time.Second)
@@ -54,23 +52,23 @@ func (c *Client) ExecSync(ctx context.Context, id string, command []string,
 	return response, failed("ExecSync", short(id), 0, err)
 }
 
-// TooLargeWords is what an error that is TooLarge says of the command.
+// TooLargeWords describes an error for which TooLarge is true.
 const TooLargeWords = "the command wrote more than the 16 MiB that the runtime can tell of, " +
 	"and how it ended is not known"
 
-// TooLarge reports that a command wrote more than an answer holds. That is the
-// command's doing, not the runtime's.
+// TooLarge reports whether a command wrote more than an answer can hold. The command causes this,
+// not the runtime.
 func TooLarge(err error) bool {
 	return status.Code(err) == codes.ResourceExhausted && strings.HasSuffix(err.Error(), TooLargeWords)
 }
 
-// tooLarge knows gRPC's own errors by their words, of either side: others have the
-// same code.
+// tooLarge recognizes gRPC's own errors by the words of either side, as other errors have the same
+// code.
 func tooLarge(err error) bool {
 	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "message larger than max")
 }
 
-// clipped returns a copy of what is kept of an output.
+// clipped returns a copy of the part of an output that is kept.
 func clipped(out []byte) []byte {
 	if len(out) <= execHead+execTail {
 		return out
@@ -78,9 +76,8 @@ func clipped(out []byte) []byte {
 	return append(append(make([]byte, 0, execHead+execTail), out[:execHead]...), out[len(out)-execTail:]...)
 }
 
-// execCodec decodes answers of ExecSync straight from the buffers that they were
-// received into: the usual codec would copy all of an output twice, and keep the
-// memory of it.
+// execCodec decodes answers of ExecSync directly from the receive buffers: the usual codec would
+// copy the whole output twice, and keep its memory.
 type execCodec struct{ codec }
 
 // Unmarshal decodes an ExecSyncResponse.
@@ -99,7 +96,7 @@ func (execCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// readField reads one field, and skips those that are not known.
+// readField reads one field, and skips unknown ones.
 func readField(r *mem.Reader, a *rt.ExecSyncResponse) error {
 	tag, err := binary.ReadUvarint(r)
 	if err != nil {
@@ -126,7 +123,7 @@ func readField(r *mem.Reader, a *rt.ExecSyncResponse) error {
 	}
 }
 
-// skipNumber skips a field that is a number.
+// skipNumber skips a numeric field.
 func skipNumber(r *mem.Reader, kind protowire.Type) error {
 	switch kind {
 	case protowire.VarintType:
@@ -141,7 +138,7 @@ func skipNumber(r *mem.Reader, kind protowire.Type) error {
 	}
 }
 
-// readClipped reads a field of bytes and returns what is kept of it.
+// readClipped reads a field of bytes and returns the part that is kept.
 func readClipped(r *mem.Reader) ([]byte, error) {
 	n, err := binary.ReadUvarint(r)
 	if err != nil {
@@ -170,23 +167,22 @@ func skip(r *mem.Reader, n int) error {
 	return err
 }
 
-// Exec prepares to run a command in a running container and returns the URL at
-// which the runtime's streaming server runs it for the first client, which must
-// connect soon.
+// Exec prepares to run a command in a running container and returns the URL where the runtime's
+// streaming server runs it for the first client, which must connect soon.
 func (c *Client) Exec(ctx context.Context, request *rt.ExecRequest) (url string, err error) {
 	r, err := call(ctx, "Exec", short(request.ContainerId), c.Timeouts.Query, c.runtime.Exec, request)
 	return r.GetUrl(), err
 }
 
-// Attach prepares to connect with what a running container runs already, and returns the
-// URL as Exec does.
+// Attach prepares to connect to the running process of a container, and returns the URL as Exec
+// does.
 func (c *Client) Attach(ctx context.Context, request *rt.AttachRequest) (url string, err error) {
 	r, err := call(ctx, "Attach", short(request.ContainerId), c.Timeouts.Query, c.runtime.Attach, request)
 	return r.GetUrl(), err
 }
 
-// PortForward prepares to pass connections on to a port of a sandbox that is ready, and
-// returns the URL as Exec does.
+// PortForward prepares to forward connections to a port of a ready sandbox, and returns the URL as
+// Exec does.
 func (c *Client) PortForward(ctx context.Context, sandbox string, port uint16) (url string, err error) {
 	r, err := call(ctx, "PortForward", short(sandbox), c.Timeouts.Query, c.runtime.PortForward,
 		&rt.PortForwardRequest{PodSandboxId: sandbox, Port: []int32{int32(port)}})

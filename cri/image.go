@@ -7,52 +7,52 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Image returns a local image, or nil without an error when it is absent.
+// Image returns a local image, or nil without an error if it is absent.
 func (c *Client) Image(ctx context.Context, image *rt.ImageSpec) (*rt.Image, error) {
 	r, err := call(ctx, "ImageStatus", image.GetImage(), c.Timeouts.Query, c.images.ImageStatus,
 		&rt.ImageStatusRequest{Image: image})
 	return r.GetImage(), err
 }
 
-// PullImage pulls an image and returns the reference to create containers with.
-// auth and pod may be nil.
+// PullImage pulls an image and returns the reference for creating containers. auth and pod may be
+// nil.
 func (c *Client) PullImage(ctx context.Context, image *rt.ImageSpec, auth *rt.AuthConfig, pod *rt.PodSandboxConfig) (ref string, err error) {
 	r, err := call(ctx, "PullImage", image.GetImage(), c.Timeouts.Pull, c.images.PullImage,
 		&rt.PullImageRequest{Image: image, Auth: auth, SandboxConfig: pod})
 	return r.GetImageRef(), whole(r.GetImageRef() != "", err, "PullImage", image.GetImage(), "a reference of the image")
 }
 
-// Images lists all images of the runtime, also those that others pulled.
+// Images lists all images of the runtime, including those that other programs pulled.
 func (c *Client) Images(ctx context.Context) ([]*rt.Image, error) {
 	r, err := call(ctx, "ListImages", "", c.Timeouts.Query, c.images.ListImages, &rt.ListImagesRequest{})
 	return r.GetImages(), err
 }
 
-// RemoveImage removes an image with all its names. That it is gone already is
-// no error. Containers made from it run on.
+// RemoveImage removes an image with all its names. A missing image is not an error. Containers
+// created from it keep running.
 func (c *Client) RemoveImage(ctx context.Context, id string) error {
 	_, err := call(ctx, "RemoveImage", id, c.Timeouts.Remove, c.images.RemoveImage,
 		&rt.RemoveImageRequest{Image: &rt.ImageSpec{Image: id}})
 	return unlessGone(err)
 }
 
-// ImageDir returns a folder on the file system that holds the images, "" when
-// the runtime does not say.
+// ImageDir returns a folder on the file system that holds the images, "" if the runtime does not
+// report it.
 func (c *Client) ImageDir(ctx context.Context) (string, error) {
 	fs, err := c.ImageFS(ctx)
 	return fs.GetFsId().GetMountpoint(), err
 }
 
-// Info is what runtimes tell of their settings, each in its own way; what they leave
-// out is empty.
+// Info is what runtimes report of their settings, each in its own format; fields that are not
+// reported are empty.
 type Info struct {
-	SandboxImage string   // that sandboxes are made of
+	SandboxImage string   // from which sandboxes are created
 	CNIConf      string   // the folder of network configurations
 	CNIBin       []string // the folders of network plugins
 }
 
-// Info returns what the runtime tells of its settings: containerd all, CRI-O the image
-// of sandboxes alone.
+// Info returns what the runtime reports of its settings: containerd all of it, CRI-O only the
+// sandbox image.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	r, err := call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{Verbose: true})
 	var config struct {
@@ -72,8 +72,8 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 	return Info{config.SandboxImage, config.CNI.Conf, config.CNI.Bins}, nil
 }
 
-// SandboxImage returns the image that sandboxes are made of, "" when the
-// runtime does not say. containerd and CRI-O say it; others mark the image as pinned.
+// SandboxImage returns the image from which sandboxes are created, "" if the runtime does not
+// report it. containerd and CRI-O report it; other runtimes mark the image as pinned.
 func (c *Client) SandboxImage(ctx context.Context) (string, error) {
 	info, err := c.Info(ctx)
 	return info.SandboxImage, err

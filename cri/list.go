@@ -16,17 +16,16 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// List remembers the last answer of a list call that is made again and again: of the next one it
-// tells what differs, and nothing else is decoded. The zero value remembers nothing yet. It is for
-// one goroutine at a time.
+// List keeps the last answer of a repeated list call, so that only the elements of the next answer
+// that differ are decoded. The zero value has no answer yet. One goroutine at a time may use it.
 type List[T any] struct {
 	seed   maphash.Seed
 	known  map[uint64]element[T] // elements of the last answer, by the hash of their bytes
 	sum    uint64                // of all hashes: runtimes list in any order
 	count  int
 	full   bool     // there was an answer
-	round  uint64   // counts the answers of which any was decoded
-	hashes []uint64 // room for those of an answer
+	round  uint64   // counts the answers that were decoded
+	hashes []uint64 // memory for those of an answer
 	direct []*T     // the last answer of a connection without a wire
 }
 
@@ -36,7 +35,7 @@ type element[T any] struct {
 	round uint64
 }
 
-// mark records that the present round has an element, and reports whether the list knows it.
+// mark records that the present round has an element, and reports whether the list knew it.
 func (l *List[T]) mark(hash uint64) (isKnown bool) {
 	e, isKnown := l.known[hash]
 	if isKnown {
@@ -45,10 +44,10 @@ func (l *List[T]) mark(hash uint64) (isKnown bool) {
 	return isKnown
 }
 
-// Changes is what differs in an answer of a list call from the answer before. An element that is as
-// it was is the same one still, shared by all who got it: it must not be changed.
+// Changes are the differences between two answers of a list call. An unchanged element is the same
+// pointer in every answer and shared by all callers: it must not be changed.
 type Changes[T any] struct {
-	Added, Gone []*T // of an element that has changed, as it is and as it was
+	Added, Gone []*T // a changed element is in both, as it is and as it was
 	Any         bool // anything differs
 
 	list  *List[T]
@@ -58,8 +57,8 @@ type Changes[T any] struct {
 	read  bool // there was an answer to decode: a connection without a wire has no codec
 }
 
-// Keep lets the list remember the answer. Without it, the next answer is compared with the one that
-// was kept last.
+// Keep stores the answer in the list. Without it, the next answer is compared with the one that was
+// stored last.
 func (c *Changes[T]) Keep() {
 	l := c.list
 	if !c.read {
@@ -78,7 +77,7 @@ func (c *Changes[T]) Keep() {
 	}
 }
 
-// ListContainers lists as Containers does, and tells what differs from the last answer that l keeps.
+// ListContainers lists as Containers does, and returns the differences from the last answer in l.
 func (c *Client) ListContainers(ctx context.Context, labels map[string]string, l *List[rt.Container]) (*Changes[rt.Container], error) {
 	d := &listDecoder[rt.Container, *rt.Container]{codec: protobuf(), changes: &Changes[rt.Container]{list: l}}
 	do := func(ctx context.Context, in *rt.ListContainersRequest, _ ...grpc.CallOption) (*rt.ListContainersResponse, error) {
@@ -93,7 +92,7 @@ func (c *Client) ListContainers(ctx context.Context, labels map[string]string, l
 	return d.changes, named(d.changes.Added, "ListContainers", "container", hasName)
 }
 
-// ListSandboxes is the same for sandboxes.
+// ListSandboxes does the same for sandboxes.
 func (c *Client) ListSandboxes(ctx context.Context, labels map[string]string, l *List[rt.PodSandbox]) (*Changes[rt.PodSandbox], error) {
 	d := &listDecoder[rt.PodSandbox, *rt.PodSandbox]{codec: protobuf(), changes: &Changes[rt.PodSandbox]{list: l}}
 	do := func(ctx context.Context, in *rt.ListPodSandboxRequest, _ ...grpc.CallOption) (*rt.ListPodSandboxResponse, error) {
@@ -108,15 +107,15 @@ func (c *Client) ListSandboxes(ctx context.Context, labels map[string]string, l 
 	return d.changes, named(d.changes.Added, "ListPodSandbox", "sandbox", sandboxHasName)
 }
 
-// takeDirect takes what a connection without a wire gave: all of it counts as new.
+// takeDirect stores the answer of a connection without a wire: all elements count as new.
 func (c *Changes[T]) takeDirect(all []*T) {
 	if !c.read {
 		c.Added, c.Gone, c.Any = all, c.list.direct, true
 	}
 }
 
-// listDecoder decodes one answer, straight from the buffers that it was received into:
-// the usual codec would copy it into one first, of a megabyte for a busy node.
+// listDecoder decodes one answer directly from the receive buffers: the usual codec would first
+// copy it into a single one, a megabyte on a busy node.
 type listDecoder[T any, P interface {
 	*T
 	proto.Message
@@ -145,8 +144,8 @@ func (d *listDecoder[T, P]) Unmarshal(data mem.BufferSlice, _ any) error {
 	return d.decode(data)
 }
 
-// decode decodes the elements that the answer before did not have, and finds those that this one
-// does not.
+// decode decodes the elements that the previous answer did not have, and finds those that this one
+// lacks.
 func (d *listDecoder[T, P]) decode(data mem.BufferSlice) error {
 	c, l := d.changes, d.changes.list
 	l.round++
@@ -170,8 +169,8 @@ func (d *listDecoder[T, P]) decode(data mem.BufferSlice) error {
 	return err
 }
 
-// hashOf returns the hash of an element. It is the same whatever the order of its fields,
-// of which each entry of a map is one: runtimes encode maps in any order.
+// hashOf returns the hash of an element. It does not depend on the order of the fields; each entry
+// of a map is a field of its own, and runtimes encode maps in any order.
 func hashOf(seed maphash.Seed, element []byte) (uint64, error) {
 	var sum uint64
 	for len(element) > 0 {
@@ -182,11 +181,11 @@ func hashOf(seed maphash.Seed, element []byte) (uint64, error) {
 		sum += maphash.Bytes(seed, element[:n])
 		element = element[n:]
 	}
-	return maphash.Comparable(seed, sum), nil // else two elements could swap fields unseen
+	return maphash.Comparable(seed, sum), nil // else two elements could swap fields unnoticed
 }
 
-// eachElement calls do with the bytes of each element of a message's first field. They
-// are valid during the call.
+// eachElement calls do with the bytes of each element of a message's first field. The bytes are
+// valid during the call only.
 func eachElement(data mem.BufferSlice, do func(element []byte) error) (err error) {
 	r := data.Reader()
 	defer r.Close()
@@ -215,8 +214,8 @@ func eachElement(data mem.BufferSlice, do func(element []byte) error) (err error
 	return nil
 }
 
-// readBytes reads the length of a field and peeks at its bytes, which are those of the
-// reader, or in scratch if they came in several buffers.
+// readBytes reads the length of a field and peeks at its bytes. These belong to the reader, or to
+// scratch if they came in several buffers.
 func readBytes(r *mem.Reader, scratch []byte) (field, grown []byte, err error) {
 	n, err := binary.ReadUvarint(r)
 	if err != nil || n > uint64(r.Remaining()) {

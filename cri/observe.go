@@ -8,18 +8,17 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Observer is called after each call: its name in the CRI, such as
-// RunPodSandbox, how long it took, and how it failed. A stream counts when it
-// ends. It is called by any goroutine and must not block.
+// Observer is called after each call with its CRI name, such as RunPodSandbox, its duration and its
+// error. For a stream it is called when that ends. Any goroutine may call it; it must not block.
 type Observer func(call string, took time.Duration, err error)
 
-// observed is a connection whose calls the client's Observer sees.
+// observed is a connection that reports its calls to the client's Observer.
 type observed struct {
 	grpc.ClientConnInterface
 	client *Client
 }
 
-// Invoke carries out one call.
+// Invoke makes one call.
 func (o observed) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	start := time.Now()
 	err := o.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)

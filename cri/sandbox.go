@@ -12,7 +12,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Version asks for the runtime's name and version.
+// Version returns the runtime's name and version.
 func (c *Client) Version(ctx context.Context) (*rt.VersionResponse, error) {
 	r, err := call(ctx, "Version", "", c.Timeouts.Query, c.runtime.Version, &rt.VersionRequest{})
 	if Unimplemented(err) {
@@ -24,50 +24,50 @@ func (c *Client) Version(ctx context.Context) (*rt.VersionResponse, error) {
 	return r, err
 }
 
-// WithoutCRI says why a runtime may answer without speaking CRI v1, and what to do: a
-// containerd serves on without the plugins that did not load; CRI-O always has its CRI.
+// WithoutCRI describes why a runtime may answer without CRI v1, with the remedy: containerd keeps
+// serving without the plugins that failed to load; CRI-O always has its CRI.
 const WithoutCRI = "it runs, but without CRI v1: CRI-O before 1.21 has none; containerd's CRI plugin is off, or did not load because its store is damaged; " +
 	"see journalctl --unit containerd: if io.containerd.metadata.v1.bolt did not load, stop containerd, " +
 	"move /var/lib/containerd away and start it; pods come back from their manifests, images must be pulled or imported again"
 
-// Status asks for the runtime's conditions, such as rt.RuntimeReady. A runtime
-// that answers without a status has not said that it is ready.
+// Status returns the runtime's conditions, such as rt.RuntimeReady. An answer without a status does
+// not mean that the runtime is ready.
 func (c *Client) Status(ctx context.Context) (*rt.StatusResponse, error) {
 	r, err := call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{})
 	return r, whole(r.GetStatus() != nil, err, "Status", "", "a status")
 }
 
-// RuntimeConfig asks how the runtime is set up: its cgroup driver. Older
-// runtimes do not have the call (see Unimplemented).
+// RuntimeConfig returns the runtime's configuration: its cgroup driver. Older runtimes do not have
+// the call (see Unimplemented).
 func (c *Client) RuntimeConfig(ctx context.Context) (*rt.RuntimeConfigResponse, error) {
 	return call(ctx, "RuntimeConfig", "", c.Timeouts.Query, c.runtime.RuntimeConfig, &rt.RuntimeConfigRequest{})
 }
 
-// RunSandbox makes and starts a sandbox and returns its id. An empty handler is
-// the runtime's default.
+// RunSandbox creates and starts a sandbox and returns its id. An empty handler selects the
+// runtime's default.
 func (c *Client) RunSandbox(ctx context.Context, config *rt.PodSandboxConfig, handler string) (id string, err error) {
 	r, err := call(ctx, "RunPodSandbox", podName(config), c.makeIn(c.Timeouts.Run), c.runtime.RunPodSandbox,
 		&rt.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
 	return r.GetPodSandboxId(), whole(r.GetPodSandboxId() != "", err, "RunPodSandbox", podName(config), "an id")
 }
 
-// StopSandbox kills the processes in the sandbox and takes down its network. A
-// stopped or missing sandbox is no error.
+// StopSandbox kills the processes in the sandbox and tears down its network. A stopped or missing
+// sandbox is not an error.
 func (c *Client) StopSandbox(ctx context.Context, id string) error {
 	_, err := call(ctx, "StopPodSandbox", short(id), c.Timeouts.Stop, c.runtime.StopPodSandbox,
 		&rt.StopPodSandboxRequest{PodSandboxId: id})
 	return unlessGone(err)
 }
 
-// RemoveSandbox removes the sandbox with all its containers, killing what still
-// runs. That it is gone already is no error.
+// RemoveSandbox removes the sandbox with all its containers, killing those that run. A missing
+// sandbox is not an error.
 func (c *Client) RemoveSandbox(ctx context.Context, id string) error {
 	_, err := call(ctx, "RemovePodSandbox", short(id), c.Timeouts.Remove, c.runtime.RemovePodSandbox,
 		&rt.RemovePodSandboxRequest{PodSandboxId: id})
 	return unlessGone(err)
 }
 
-// Sandboxes lists the sandboxes, in any state, that carry all of labels.
+// Sandboxes lists the sandboxes, in any state, that have all of labels.
 func (c *Client) Sandboxes(ctx context.Context, labels map[string]string) ([]*rt.PodSandbox, error) {
 	all, err := c.ListSandboxes(ctx, labels, &List[rt.PodSandbox]{})
 	if err != nil {
@@ -76,28 +76,28 @@ func (c *Client) Sandboxes(ctx context.Context, labels map[string]string) ([]*rt
 	return all.Added, nil
 }
 
-// SandboxStatus returns what the runtime knows of a sandbox, its addresses
-// included. It is never nil without an error; what it consists of may be.
+// SandboxStatus returns the status of a sandbox, with its addresses. It is never nil without an
+// error; its fields may be.
 func (c *Client) SandboxStatus(ctx context.Context, id string) (*rt.PodSandboxStatus, error) {
 	r, err := call(ctx, "PodSandboxStatus", short(id), c.Timeouts.Query, c.runtime.PodSandboxStatus,
 		&rt.PodSandboxStatusRequest{PodSandboxId: id})
 	return r.GetStatus(), whole(r.GetStatus() != nil, err, "PodSandboxStatus", short(id), "a status")
 }
 
-// atOnce is how soon a stream ends that never had an event to send, on a slow machine too.
+// atOnce is the longest life of a stream that counts as unsupported if it ends without an event, on
+// a slow machine too.
 const atOnce = 5 * time.Second
 
 // errNoEvents is the error of a stream that ended at once, without an event or an error.
 var errNoEvents = status.Error(codes.Unimplemented, "the stream ended at once, without an event: "+
 	"the runtime sends none (CRI-O: only with enable_pod_events = true in its configuration)")
 
-// Events calls each with every container event until the stream ends, and returns
-// why it ended: never nil. The first events may be old ones that were not
-// received (containerd 2 keeps them for minutes), and events may be lost. A
-// runtime without the stream ends it at once (see Unimplemented). each must not
-// block for long.
+// Events calls each with every container event until the stream ends, and returns why it ended,
+// never nil. The first events may be old ones that were not received (containerd 2 keeps them for
+// minutes), and events may be lost. A runtime without the stream ends it at once (see
+// Unimplemented). each must not block for long.
 func (c *Client) Events(ctx context.Context, each func(*rt.ContainerEventResponse)) error {
-	// A stream that is left must be cancelled, or gRPC keeps it.
+	// An abandoned stream must be cancelled, or gRPC keeps it.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	start, none := time.Now(), true

@@ -14,46 +14,46 @@ import (
 )
 
 const (
-	// retryBusy is how often a file in the writing is looked at: at first, then
-	// ever more rarely.
+	// retryBusy is the first delay before a file that is being written is read again; the delay
+	// grows.
 	retryBusy = 10 * time.Millisecond
-	// noWriter is how long a file must stay as it is to count as one without a
-	// writer where the kernel says that it may have one: NFSv4 and CIFS say so of
-	// every file. A longer wait for a writer is said.
+	// noWriter is how long a file must stay unchanged to count as complete although the kernel says
+	// that it may have a writer: NFSv4 and CIFS say so of every file. A longer wait for a writer is
+	// reported.
 	noWriter = 3 * time.Second
 )
 
-// fileState is what the Source knows of one file that is there.
+// fileState is what the Source knows of one existing file.
 type fileState struct {
 	documents.Content
 	alone   documents.Content // the same, without what other files give
-	sig     signature         // of the version that was read; zero: look again
-	hash    string            // the SHA-256 in hex of the bytes that are the content; "": none are
+	sig     signature         // of the version that was read; zero: read again
+	hash    string            // SHA-256 in hex of the bytes that gave the content; "": none did
 	link    bool              // the path is a symlink
 	mode    fs.FileMode       // its permissions
 	pending bool              // never read to the end yet
 	open    bool              // was read while a writer had it open: more may follow
 
 	failed  bool            // it cannot be read at all
-	since   time.Time       // when the content came
-	version string          // tells the content from what the file says next; "": none was known yet
-	later   map[string]bool // of a content that cannot be read completely: what was first given after it came
-	text    string          // that content
-	before  map[string]bool // the pods and objects that the contents before gave, since the last without an error
+	since   time.Time       // when the content was first seen
+	version string          // identifies the content; "": none known yet
+	later   map[string]bool // of a content that cannot be read completely: what was first given after it was seen
+	text    string          // the bytes of a content that cannot be read completely
+	before  map[string]bool // the pods and objects that earlier contents gave, since the last one without an error
 
-	plain *plainReport // of the content; nil: to be made
+	plain *plainReport // of the content; nil: not made yet
 
-	writable []decode.Problem // what others may write of it, and of the way to it
+	writable []decode.Problem // write access of other users to it and to the folders above it
 
-	stale    bool   // of a URL: not said by its last answer
+	stale    bool   // of a URL: not confirmed by its last answer
 	unproven bool   // of a URL: its answer may have been cut short
 	trouble  string // of a URL: why it has no answer; "": it has one
 
-	busy      signature // the version that is being written, or rests
+	busy      signature // the version that is being written
 	busySince time.Time
-	waited    time.Time // since when the file is waited for; zero: it is not
-	waitsLong bool      // that is long enough to be said
-	retry     time.Time // when to look again; zero: with the folder
+	waited    time.Time // since when a writer is waited for; zero: none is
+	waitsLong bool      // long enough to be reported
+	retry     time.Time // when to read again; zero: with the folder
 }
 
 // uncertain reports whether a file may give more pods than were read from it.
@@ -64,17 +64,17 @@ func (f *fileState) wrong() bool {
 	return slices.ContainsFunc(f.Problems, func(p decode.Problem) bool { return !p.Warning })
 }
 
-// mayGive reports whether a file may give a pod that was not read from it: what lacks in
-// one with an error may be what the error hides.
+// mayGive reports whether a file may give a pod that was not read from it: an error may hide the
+// pod.
 func (f *fileState) mayGive() bool { return f.uncertain() || f.wrong() }
 
-// insists reports whether a file is to be read though it is open for writing.
+// insists reports whether a file is read although it is open for writing.
 func (f *fileState) insists(now time.Time, settle time.Duration) bool {
 	return f.busy != signature{} && now.Sub(f.busySince) >= settle
 }
 
-// takeReading takes over what was read of a file, unless it is being written. insist is what
-// readManifest was told.
+// takeReading stores the content of a file, unless the file is being written. insist is the value
+// that was passed to readManifest.
 func (s *Source) takeReading(path string, f *fileState, r reading, insist bool, now time.Time) {
 	if r.busy && (!insist || r.sig != f.busy) {
 		if r.sig != f.busy {
@@ -108,7 +108,7 @@ func (s *Source) takeReading(path string, f *fileState, r reading, insist bool, 
 	f.came(hash, now)
 }
 
-// options are those of the manifests, for what the Source knows to be accepted.
+// options returns the decode options, with the Source's desired pods as the accepted versions.
 func (s *Source) options() Options {
 	o := s.Options
 	o.IsAccepted = func(p *Pod) bool {
@@ -118,7 +118,8 @@ func (s *Source) options() Options {
 	return o
 }
 
-// hold takes over what a file says. What it gave before counts while it may give more than it says.
+// hold replaces the content of a file. What earlier contents gave is kept in before as long as the
+// file may give more than was read from it.
 func (f *fileState) hold(c documents.Content) {
 	before := map[string]bool{}
 	if f.pending || f.Unclear || f.wrong() {
@@ -134,7 +135,8 @@ func (f *fileState) hold(c documents.Content) {
 	f.Content, f.alone, f.before, f.plain = c, c, before, nil
 }
 
-// joinClaims lets pods use the PersistentVolumeClaims of other files, and ends the notes about those.
+// joinClaims lets pods use the PersistentVolumeClaims of other files, and removes the notes about
+// those claims.
 func (s *Source) joinClaims() {
 	all := map[Key]bool{}
 	for _, f := range s.files {
@@ -149,7 +151,7 @@ func (s *Source) joinClaims() {
 	}
 }
 
-// await sets when a file that may have a writer is looked at again.
+// await sets when a file that may have a writer is read again.
 func (f *fileState) await(now time.Time) {
 	if f.waited.IsZero() {
 		f.waited = now
@@ -161,14 +163,15 @@ func (f *fileState) await(now time.Time) {
 // rest ends the wait for a writer.
 func (f *fileState) rest() { f.waited, f.waitsLong, f.retry = time.Time{}, false, time.Time{} }
 
-// changing is the problem of a file that is waited for.
+// changing returns the problem of a file that has had a writer for long.
 func changing(path string) decode.Problem {
 	return decode.Problem{File: path, Warning: true, Message: fmt.Sprintf(
 		"a program has it open for writing and changes it again and again: what is missing in it "+
 			"counts as missing once it has not changed for %s; replace it by rename instead", noWriter)}
 }
 
-// tellFaults says which panics there were over a file, once for each version of it.
+// tellFaults logs and counts the panics while decoding a file. It is called once for each version
+// of the file.
 func (s *Source) tellFaults(path string, faults []string) {
 	for _, stack := range faults {
 		s.Log.Error("cannot read a document", "file", path, "stack", stack)
@@ -178,8 +181,8 @@ func (s *Source) tellFaults(path string, faults []string) {
 	}
 }
 
-// fail records that a file is there and cannot be read; is tells one such from the next, as far
-// as it is known. It is tried again with the folder.
+// fail records that an existing file cannot be read. is distinguishes such a version from the next
+// as far as that is possible. The file is tried again with the folder.
 func (f *fileState) fail(path string, err error, is signature, now time.Time) {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -196,5 +199,5 @@ func (f *fileState) fail(path string, err error, is signature, now time.Time) {
 	f.came(unreadable(message, is), now)
 }
 
-// hashOf is the hex SHA-256 of a file's bytes.
+// hashOf returns the hex SHA-256 of a file's bytes.
 func hashOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }

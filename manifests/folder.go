@@ -15,38 +15,39 @@ import (
 	"monopod/manifests/shell"
 )
 
-// Record is what must outlive a Source, so that the next one takes no other
-// folder for the one whose pods it knows.
+// Record is what a Source saves for the next one, so that that does not mistake another folder for
+// the one that its known pods came from.
 type Record struct {
 	Folder *Folder `json:"folder,omitempty"` // the manifests were read from; nil: none yet
-	// Forgotten has by namespace/name the hash of each pod that was forgotten, and objects such
-	// as "ConfigMap default/app" without one.
+	// Forgotten has, by namespace/name, the hash of each pod that was forgotten; objects, such as
+	// "ConfigMap default/app", have an empty hash.
 	Forgotten map[string]poduid.ContentHash `json:"forgotten,omitempty"`
-	// Moved has by namespace/name what gave a pod last, if that is not what gave it first: the last
-	// good version has the former.
+	// Moved has, by namespace/name, the file or URL that gave a pod last, if another gave it first:
+	// the last good version names the first one.
 	Moved map[string]string `json:"moved,omitempty"`
-	// Unclear has by path the contents that cannot be read completely or have an error; nil: not recorded.
+	// Unclear has, by path, the contents that cannot be read completely or have an error; nil: not
+	// recorded.
 	Unclear map[string]Unclear `json:"unclear"`
 }
 
-// Folder tells one directory from all others, also after a reboot.
+// Folder identifies a directory, also across reboots.
 type Folder struct {
 	Path   string `json:"path"`
 	FSType int64  `json:"fsType"`         // statfs(2): f_type
 	FSID   string `json:"fsid,omitempty"` // statfs(2): f_fsid, 16 hex digits; "": this file system has none
 	Inode  uint64 `json:"inode"`
-	// Born is the time of birth in ns since 1970, as an inode number is given
-	// to another directory once the first is removed; 0: unknown.
+	// Born is the time of birth in ns since 1970: once a directory is removed, another may get its
+	// inode number; 0: unknown.
 	Born int64 `json:"born,omitempty"`
-	// Device and Boot stand in for an FSID that is missing. The kernel numbers
-	// devices as they come, so a number counts in one boot only.
+	// Device and Boot replace a missing FSID. The kernel numbers devices in the order of their
+	// discovery, so a number is valid during one boot only.
 	Device uint64 `json:"device"`
 	Boot   string `json:"boot,omitempty"`
-	// Owner is the user that it belongs to, as a number; "": not recorded.
+	// Owner is the uid of the owner; "": not recorded.
 	Owner string `json:"owner,omitempty"`
 }
 
-// folderOf returns which directory an open file is.
+// folderOf returns the identity of an open directory.
 func folderOf(f *os.File, boot string) (Folder, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -94,7 +95,7 @@ func (d Folder) differs(from Folder) difference {
 	return sameFolder
 }
 
-// fileSystems are the names of the usual ones by their f_type (linux/magic.h).
+// fileSystems are the names of common file systems by their f_type (linux/magic.h).
 var fileSystems = map[int64]string{
 	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", unix.F2FS_SUPER_MAGIC: "f2fs",
 	unix.TMPFS_MAGIC: "tmpfs", unix.RAMFS_MAGIC: "ramfs", unix.OVERLAYFS_SUPER_MAGIC: "overlay", unix.SQUASHFS_MAGIC: "squashfs",
@@ -109,9 +110,9 @@ func fileSystem(kind int64) string {
 	return fmt.Sprintf("type %#x", kind)
 }
 
-// doubt says why pods that the folder does not give are not proven gone; "":
-// they are, once they have been missing for long enough. A disk that was not
-// mounted leaves an empty folder, or an old one, in its place.
+// doubt returns why pods that the folder does not give are not proven gone; "": they are, once they
+// have been missing for long enough. A disk that was not mounted leaves an empty or an old folder
+// in its place.
 func (s *Source) doubt() string {
 	if s.here == nil || len(s.current) == 0 {
 		return ""
@@ -144,8 +145,8 @@ func (s *Source) doubt() string {
 	return ""
 }
 
-// isTaken reports whether the folder belongs to another user than before, who is neither root
-// nor the agent's own, and whom the settings do not let write manifests.
+// isTaken reports whether the folder now belongs to another user than before, who is neither root
+// nor the agent's own, while the settings allow only those to write manifests.
 func (s *Source) isTaken() bool {
 	before := s.record.Folder
 	if !s.Strict || s.here == nil || before == nil || before.Owner == "" || s.here.Owner == before.Owner {
@@ -170,8 +171,8 @@ func (s *Source) givesPods() bool {
 	return false
 }
 
-// accept makes this folder the one that pods come from, unless it may be another
-// folder (doubt) and lacks pods that are kept, or another user took it.
+// accept records this folder as the one that pods come from, unless it may be another folder
+// (doubt) and lacks pods that are kept for that reason, or another user took it.
 func (s *Source) accept(doubt string, kept bool) {
 	s.doubted = nil
 	switch {
@@ -179,15 +180,15 @@ func (s *Source) accept(doubt string, kept bool) {
 	case doubt != "" && kept:
 		s.doubted = []decode.Problem{{File: s.Dir, Message: doubt + orAcceptByHand}}
 	case s.isTaken():
-	case !s.filled.IsZero(): // the next Source is to know that it was made again, too
+	case !s.filled.IsZero(): // so that the next Source knows, too, that it was recreated
 	default:
 		here := *s.here
 		s.record.Folder = &here
 	}
 }
 
-// moved reports whether another folder is at the path than was read last. It is what
-// events cannot tell of mounts and links.
+// moved reports whether the path leads to another folder than the one that was read last. Mounts
+// and changed links cause no events, so it is checked.
 func (s *Source) moved() bool {
 	if s.here == nil {
 		return false
@@ -196,7 +197,7 @@ func (s *Source) moved() bool {
 	return moved || err != nil
 }
 
-// moved reports whether something else is at the folder's path now.
+// moved reports whether the folder's path leads to something else now.
 func (d *Folder) moved() bool {
 	info, err := os.Stat(d.Path)
 	if err != nil {
@@ -206,8 +207,8 @@ func (d *Folder) moved() bool {
 	return id.dev != d.Device || id.ino != d.Inode
 }
 
-// remember has the record saved if it changed. While that fails it is tried
-// again, and what was saved last counts for the next Source.
+// remember saves the record if it has changed. A failed save is tried again; until it succeeds, the
+// next Source gets the record that was saved last.
 func (s *Source) remember(now time.Time) {
 	if now.Before(s.saveAt) || reflect.DeepEqual(s.record, s.saved) {
 		return

@@ -13,10 +13,10 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// ErrUnknown: no pod, or no object, of that name is desired.
+// ErrUnknown means that no pod or object of that name is desired.
 var ErrUnknown = errors.New("not known")
 
-// WantedError is that a pod or an object cannot be forgotten, as a manifest gives it.
+// WantedError means that a pod or an object cannot be forgotten because a manifest gives it.
 type WantedError struct{ File string }
 
 func (e *WantedError) Error() string {
@@ -26,26 +26,25 @@ func (e *WantedError) Error() string {
 	return fmt.Sprintf("its manifest is %s: remove that file", e.File)
 }
 
-// forgetting is a call of Forget or ForgetObject on its way to the goroutine in Run.
+// forgetting is a call of Forget or ForgetObject, sent to the goroutine in Run.
 type forgetting struct {
-	do     func(now time.Time) error // which does nothing after the end of the caller's context
-	answer chan error                // has room for the one answer
+	do     func(now time.Time) error // does nothing once the caller's context has ended
+	answer chan error                // has room for one answer
 }
 
-// Forget accepts by hand that a pod is gone whose last good version runs on
-// without a manifest that gives it. It returns when this is saved: the pod is
-// in no later snapshot until a manifest gives it again. Errors are ErrUnknown,
-// a *WantedError, and those of Save and of ctx.
+// Forget confirms on the owner's request that a pod is gone whose last good version keeps running
+// although no manifest gives it. It returns once this is saved: no later snapshot has the pod until
+// a manifest gives it again. Errors are ErrUnknown, a *WantedError, and those of Save and of ctx.
 func (s *Source) Forget(ctx context.Context, key Key) error {
 	return s.ask(ctx, func(now time.Time) error { return s.forget(ctx, key, now) })
 }
 
-// ForgetObject is Forget for a ConfigMap or Secret, with the errors of SaveObjects, too.
+// ForgetObject is Forget for a ConfigMap or Secret; it also returns the errors of SaveObjects.
 func (s *Source) ForgetObject(ctx context.Context, key ObjectKey) error {
 	return s.ask(ctx, func(now time.Time) error { return s.forgetObject(ctx, key, now) })
 }
 
-// ask has something done by the goroutine in Run.
+// ask runs do in the goroutine in Run and returns its error.
 func (s *Source) ask(ctx context.Context, do func(now time.Time) error) error {
 	f := forgetting{do, make(chan error, 1)}
 	select {
@@ -61,7 +60,7 @@ func (s *Source) ask(ctx context.Context, do func(now time.Time) error) error {
 	}
 }
 
-// forget uses the content of the folder at this moment.
+// forget reads the folder first, so that it decides by its present content.
 func (s *Source) forget(ctx context.Context, key Key, now time.Time) error {
 	s.full = true
 	s.step(now)
@@ -80,7 +79,7 @@ func (s *Source) forget(ctx context.Context, key Key, now time.Time) error {
 	}
 	delete(s.current, key)
 	for path, f := range s.files {
-		if !IsURL(path) && f.gives(key) { // a URL is asked whether it gives the pod still
+		if !IsURL(path) && f.gives(key) { // a URL's next answer shows whether it still gives the pod
 			f.Pods = slices.DeleteFunc(slices.Clone(f.Pods), func(p documents.Found) bool { return p.Key() == key })
 			f.lost()
 		}
@@ -121,7 +120,7 @@ func (s *Source) forgetObject(ctx context.Context, key ObjectKey, now time.Time)
 	return nil
 }
 
-// wanted is a *WantedError if a file gives what gives looks for, as far as is known now.
+// wanted returns a *WantedError if a file gives the pod or object, by the present knowledge.
 func (s *Source) wanted(gives func(*fileState) bool) error {
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		if f := s.files[path]; gives(f) && !s.isOutdated(path, f) {
@@ -131,7 +130,7 @@ func (s *Source) wanted(gives func(*fileState) bool) error {
 	return nil
 }
 
-// recordForgotten saves that what has the name is forgotten.
+// recordForgotten saves that the pod or object of that name is forgotten.
 func (s *Source) recordForgotten(name string, hash poduid.ContentHash) error {
 	next := s.record.clone()
 	next.Forgotten[name] = hash
@@ -142,7 +141,7 @@ func (s *Source) recordForgotten(name string, hash poduid.ContentHash) error {
 	return nil
 }
 
-// isOutdated reports whether what a file or URL said may not be what it says now.
+// isOutdated reports whether the known content of a file or URL may differ from the present one.
 func (s *Source) isOutdated(path string, f *fileState) bool {
 	if IsURL(path) {
 		return f.stale
@@ -150,16 +149,16 @@ func (s *Source) isOutdated(path string, f *fileState) bool {
 	return len(s.folder) > 0
 }
 
-// gives reports whether the pod can be made from the file.
+// gives reports whether the file's content has the pod.
 func (f *fileState) gives(key Key) bool {
 	return slices.ContainsFunc(f.Pods, func(p documents.Found) bool { return p.Key() == key })
 }
 
-// lost records that a file of a folder that cannot be read any more lost some of its
-// content, until it can be read again.
+// lost records that part of the content of a file in an unreadable folder was dropped, so that the
+// file is read again as soon as it can be.
 func (f *fileState) lost() { f.alone, f.hash, f.sig, f.plain = f.Content, "", signature{}, nil }
 
-// recall records what was forgotten and is given again by a manifest.
+// recall removes from the record of forgotten pods and objects those that a manifest gives again.
 func (s *Source) recall(r *resolution) {
 	if len(s.record.Forgotten) == 0 {
 		return
@@ -185,8 +184,8 @@ func (r Record) clone() Record {
 	return out
 }
 
-// know takes the records of previous agents: the last good versions without the
-// forgotten ones. A pod that was forgotten and is gone needs no record.
+// know takes over the records of previous agents: the last good versions without the forgotten
+// ones. A forgotten pod that has no last good version any more needs no record.
 func (s *Source) know(pods []*Pod, r Record) {
 	s.record = r.clone()
 	s.saved = r.clone()
@@ -206,8 +205,8 @@ func (s *Source) know(pods []*Pod, r Record) {
 	}
 }
 
-// noteMoved records which pods something else gives than first: after a restart that alone proves
-// them gone.
+// noteMoved records which pods another file or URL gives than at first: after a restart only that
+// one can prove them gone.
 func (r *resolution) noteMoved() {
 	s := r.source
 	var moved map[string]string
@@ -229,8 +228,8 @@ func (r *resolution) noteMoved() {
 	s.record.Moved = moved
 }
 
-// isOf reports whether what was recorded of a forgotten pod is of p. Former agents recorded
-// the uid of some.
+// isOf reports whether the recorded hash of a forgotten pod is p's. Former agents recorded the uid
+// of some pods.
 func isOf(hash poduid.ContentHash, p *Pod) bool {
 	return hash != "" && (hash == poduid.HashOf(p.Pod) || hash == poduid.ContentHash(p.UID))
 }

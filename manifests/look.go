@@ -15,34 +15,34 @@ import (
 	"monopod/manifests/patient"
 )
 
-// The file system is asked by goroutines that may hang, one for each path, as a link in the
+// Goroutines that may hang make the calls to the file system, one for each path, as a link in the
 // folder may lead to a server that is gone: nothing else waits for that.
 const (
-	// patience is how long a first answer is waited for in one step, and impatience each other
-	// one once there was none. What comes later counts with the next step.
+	// patience is how long one step waits for the first missing answer, and impatience for each
+	// further one. Later answers count in the next step.
 	patience   = 2 * time.Second
 	impatience = 20 * time.Millisecond
-	// mostHanging bounds the threads that hang, for each kind of question.
+	// mostHanging bounds the number of hanging threads for each kind of call.
 	mostHanging = 128
 )
 
-// asking are the questions to the file system.
+// asking holds the calls to the file system.
 type asking struct {
 	folder  patient.Calls[listing]
 	moved   patient.Calls[bool]
 	entries patient.Calls[entry]
-	whole   patient.Calls[[]entry] // of all that the folder lists
+	whole   patient.Calls[[]entry] // of everything that the folder lists
 	sights  patient.Calls[sight]
-	links   patient.Calls[sight] // of what links lead to: however many hang, files are read
+	links   patient.Calls[sight] // of what links lead to: files are read however many of these hang
 	paths   patient.Calls[[]string]
 	ways    patient.Calls[[]decode.Problem]
 
-	looks int             // at all that the folder lists, which number them
-	room  []entry         // for the next one; nil: the last one has not ended
+	looks int             // number of calls in whole so far, used as their keys
+	room  []entry         // for the result of the next one; nil: the last one has not ended
 	woken chan struct{}   // an answer came late
-	stop  <-chan struct{} // closed when none is waited for any more; nil: never
-	hangs bool            // an answer did not come in this step
-	asked map[string]bool // keys of entries and sights in this look through the folder
+	stop  <-chan struct{} // closed when the Source stops; nil: never
+	hangs bool            // an answer was missing in this step
+	asked map[string]bool // keys of entries and sights in this pass through the folder
 }
 
 func newAsking() *asking {
@@ -64,8 +64,7 @@ func newAsking() *asking {
 	return a
 }
 
-// isStopped reports whether no answer is waited for any more: what came of a question then
-// says nothing.
+// isStopped reports whether the Source is stopping: the results of calls are then meaningless.
 func (a *asking) isStopped() bool {
 	select {
 	case <-a.stop:
@@ -75,7 +74,7 @@ func (a *asking) isStopped() bool {
 	}
 }
 
-// ask asks one question with the patience that is left in this step.
+// ask makes one call and waits for it as long as this step still allows.
 func ask[T any](a *asking, calls *patient.Calls[T], key string, do func() T) (T, error) {
 	wait := patience
 	if a.hangs {
@@ -88,24 +87,25 @@ func ask[T any](a *asking, calls *patient.Calls[T], key string, do func() T) (T,
 	return answer, err
 }
 
-// dropLate drops late answers about what is not in the folder any more.
+// dropLate drops late answers about names that are no longer in the folder.
 func (a *asking) dropLate() {
 	a.entries.Keep(a.asked)
 	a.sights.Keep(a.asked)
 	a.links.Keep(a.asked)
 }
 
-// entry is what is in the folder under one name.
+// entry is what the folder has under one name.
 type entry struct {
 	isLink   bool
 	isFile   bool             // a regular one
 	mode     fs.FileMode      // its permissions
-	sig      signature        // not of what a link leads to
+	sig      signature        // of the link itself, if it is one
 	writable []decode.Problem // of a regular file, if strict
 	err      error            // why it is not known
 }
 
-// lookUp looks up a path. isStrict: who may write it is looked at, too, with this root dir.
+// lookUp reads the metadata of a path. With isStrict it also checks who may write the file; root is
+// the agent's root dir.
 func lookUp(path string, isStrict bool, root string) entry {
 	var st syscall.Stat_t
 	err := lstat(path, &st)
@@ -120,14 +120,14 @@ func lookUp(path string, isStrict bool, root string) entry {
 	return e
 }
 
-// lookUpAll looks up the paths that the folder lists by one question, as nearly all files are as they
-// were; nil: one of them may hang, so that each is to be asked for by itself. An answer that comes
-// late is of no use: by then another look has started.
+// lookUpAll looks up the paths that the folder lists in a single call, as nearly all files are
+// unchanged; nil: one of them may hang, so that each needs a call of its own. A late answer is
+// dropped: by then another pass has started.
 func (s *Source) lookUpAll(paths []string) []entry {
 	s.asking.whole.Keep(nil)
 	s.asking.looks++
 	isStrict, root, room := s.Strict, s.Root, s.asking.room
-	s.asking.room = nil // until it is known that the question has ended
+	s.asking.room = nil // until the call is known to have ended
 	all, err := ask(s.asking, &s.asking.whole, strconv.Itoa(s.asking.looks), func() []entry {
 		all := slices.Grow(room[:0], len(paths))
 		for _, path := range paths {
@@ -141,17 +141,17 @@ func (s *Source) lookUpAll(paths []string) []entry {
 	return all
 }
 
-// wish is how a path is to be looked at.
+// wish is how a path is to be read.
 type wish struct {
 	isLink   bool
-	entry    signature // what is in the folder under its name
+	entry    signature // what the folder has under its name
 	known    signature // of the version that need not be read again; zero: none
 	insist   bool      // a file that is open for writing is read, too
-	isStrict bool      // who may write it is looked at, with this root dir
+	isStrict bool      // who may write it is checked, with this root dir
 	root     string
 }
 
-// sight is one look at a path.
+// sight is the result of reading a path.
 type sight struct {
 	wish
 	mode     fs.FileMode // of what the path leads to
@@ -161,7 +161,7 @@ type sight struct {
 	writable []decode.Problem
 }
 
-// see looks at a path. What is no regular file is not even opened: a pipe's writer would notice.
+// see reads a path. What is not a regular file is not even opened: a pipe's writer would notice.
 func see(path string, w wish) sight {
 	v := sight{wish: w}
 	if w.isStrict {
@@ -184,7 +184,7 @@ func see(path string, w wish) sight {
 	return v
 }
 
-// look updates the state of one path. force reads it even if it looks the same.
+// look updates the state of one path. force reads the file even if it looks unchanged.
 func (s *Source) look(path string, now time.Time, force bool) {
 	if path != s.Dir && (!isManifest(filepath.Base(path)) || filepath.Dir(path) != s.Dir) {
 		return
@@ -197,8 +197,8 @@ func (s *Source) look(path string, now time.Time, force bool) {
 	s.takeEntry(path, &e, now, force)
 }
 
-// takeEntry is look once it is known what is in the folder under the name. A regular file that is as
-// it was read last need not be asked for.
+// takeEntry updates the state of a path whose entry is known. A regular file that is unchanged
+// since it was read needs no further call.
 func (s *Source) takeEntry(path string, e *entry, now time.Time, force bool) {
 	if errors.Is(e.err, fs.ErrNotExist) {
 		delete(s.files, path)
@@ -217,9 +217,9 @@ func (s *Source) takeEntry(path string, e *entry, now time.Time, force bool) {
 	s.takeSight(path, s.see(path, w), now)
 }
 
-// see asks for a look at a path.
+// see calls the function see for a path.
 func (s *Source) see(path string, w wish) sight {
-	// Another link or file of the name is asked for though the former hangs.
+	// Another link or file of the same name gets its own call even if the former one hangs.
 	key := fmt.Sprintf("%s %d %d %d", path, w.entry.dev, w.entry.ino, w.entry.ctime)
 	calls := &s.asking.sights
 	if w.isLink {
@@ -232,7 +232,7 @@ func (s *Source) see(path string, w wish) sight {
 	return v
 }
 
-// wishFor is how a path with this state is to be looked at; nil: it has none.
+// wishFor returns how a path with this state is to be read; f is nil if it has none.
 func (s *Source) wishFor(f *fileState, now time.Time, force bool) wish {
 	w := wish{isStrict: s.Strict, root: s.Root}
 	if f == nil {
@@ -245,7 +245,7 @@ func (s *Source) wishFor(f *fileState, now time.Time, force bool) wish {
 	return w
 }
 
-// takeSight takes over what a look at a path came to.
+// takeSight updates the state of a path from the result of reading it.
 func (s *Source) takeSight(path string, v sight, now time.Time) {
 	if errors.Is(v.err, errIrregular) && !s.gave(path) || errors.Is(v.err, fs.ErrNotExist) && !v.isLink {
 		delete(s.files, path)
@@ -259,14 +259,14 @@ func (s *Source) takeSight(path string, v sight, now time.Time) {
 	switch {
 	case v.err != nil:
 		f.fail(path, v.err, v.entry, now)
-	case v.isKnown && f.sig != v.known: // the answer is late: the state does not have that version any more
+	case v.isKnown && f.sig != v.known: // a late answer: the state no longer has that version
 		f.retry = now
 	case !v.isKnown:
 		s.takeReading(path, f, v.reading, v.insist, now)
 	}
 }
 
-// fileAt returns the state of a path, a new one if there was none.
+// fileAt returns the state of a path; it creates a missing one.
 func (s *Source) fileAt(path string, now time.Time) *fileState {
 	f := s.files[path]
 	if f == nil {

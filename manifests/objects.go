@@ -17,9 +17,9 @@ type objectClaim struct {
 	documents.FoundObject
 }
 
-// resolveObjects decides which ConfigMaps and Secrets there are. It goes by the rules of
-// pods: only proof removes one, files come before the URL, and of two files for one
-// object that in use has it.
+// resolveObjects decides which ConfigMaps and Secrets exist, by the same rules as pods: only proof
+// removes one, files take precedence over the URL, and of two files that give an object the one in
+// use wins.
 func (r *resolution) resolveObjects() {
 	s := r.source
 	claims, refused := map[ObjectKey][]objectClaim{}, map[ObjectKey]string{}
@@ -48,7 +48,8 @@ func (r *resolution) resolveObjects() {
 	}
 }
 
-// keepObject decides on an object that there is. refused is a file that gives it and is wrong about it.
+// keepObject decides on an existing object. refused is a file that names it but whose document of
+// it is invalid.
 func (r *resolution) keepObject(key ObjectKey, o *Object, list []objectClaim, refused string) {
 	s := r.source
 	f, gone := s.files[o.File], s.objectsGone[key]
@@ -93,7 +94,7 @@ func (r *resolution) keepHiddenObject(key ObjectKey, o *Object, gone *absence) {
 	}
 }
 
-// takeObject lets a claim win. One with the same content as before is the same object.
+// takeObject selects a claim. A claim with the same content as before is the same object.
 func (r *resolution) takeObject(key ObjectKey, before *Object, c objectClaim, all []objectClaim) {
 	switch {
 	case before == nil:
@@ -110,7 +111,7 @@ func (r *resolution) takeObject(key ObjectKey, before *Object, c objectClaim, al
 	r.rejectObjects(r.objects[key], all)
 }
 
-// rejectObjects reports to every other file that gives an object which file has it.
+// rejectObjects reports in every other file that gives an object which file is used.
 func (r *resolution) rejectObjects(o *Object, all []objectClaim) {
 	for _, c := range all {
 		if c.path != o.File {
@@ -125,7 +126,7 @@ func (r *resolution) dropObject(c objectClaim, why string) {
 	})
 }
 
-// sorted returns the objects in order.
+// sorted returns the objects sorted by key.
 func sorted(objects map[ObjectKey]*Object) []*Object {
 	var all []*Object
 	for _, key := range slices.SortedFunc(maps.Keys(objects), ObjectKey.Compare) {
@@ -134,12 +135,12 @@ func sorted(objects map[ObjectKey]*Object) []*Object {
 	return all
 }
 
-// givesObject reports whether the object can be made from the file.
+// givesObject reports whether the file's content has the object.
 func (f *fileState) givesObject(key ObjectKey) bool {
 	return slices.ContainsFunc(f.Objects, func(o documents.FoundObject) bool { return o.Key() == key })
 }
 
-// namedObjects are those that the file names; true: the document is good.
+// namedObjects returns the objects that the file names; true: its document is valid.
 func (f *fileState) namedObjects() map[ObjectKey]bool {
 	named := map[ObjectKey]bool{}
 	for _, key := range f.RefusedObjects {
@@ -167,7 +168,7 @@ func (s *Source) countObjects(now time.Time, complete bool) {
 	maps.DeleteFunc(s.objectsGone, func(key ObjectKey, _ *absence) bool { return s.objects[key] == nil })
 }
 
-// absences yields those of pods and of objects.
+// absences yields the absences of pods and of objects.
 func (s *Source) absences() iter.Seq[*absence] {
 	return func(yield func(*absence) bool) {
 		for _, a := range s.absent {
@@ -183,13 +184,13 @@ func (s *Source) absences() iter.Seq[*absence] {
 	}
 }
 
-// forgetAbsences makes all count from the next complete look on.
+// forgetAbsences restarts all absences with the next complete pass through the folder.
 func (s *Source) forgetAbsences() {
 	clear(s.absent)
 	clear(s.objectsGone)
 }
 
-// knowObjects takes the objects that there were.
+// knowObjects takes over the objects that a former Source saved.
 func (s *Source) knowObjects() {
 	for _, o := range s.KnownObjects {
 		if IsURL(o.File) && s.URL != "" { // another one before: this one's answer decides
@@ -200,7 +201,7 @@ func (s *Source) knowObjects() {
 	s.savedObjects = sorted(s.objects)
 }
 
-// rememberObjects has the objects saved if they changed, as remember has the record.
+// rememberObjects saves the objects if they have changed, as remember saves the record.
 func (s *Source) rememberObjects(now time.Time) {
 	all := sorted(s.objects)
 	if now.Before(s.saveObjectsAt) {
@@ -216,7 +217,7 @@ func (s *Source) rememberObjects(now time.Time) {
 	s.saveObjectsAt = now.Add(retryFolder)
 }
 
-// saveObjects has these saved, unless they are.
+// saveObjects saves these objects, unless they are saved already.
 func (s *Source) saveObjects(all []*Object) error {
 	if s.SaveObjects == nil || slices.Equal(all, s.savedObjects) {
 		return nil

@@ -12,19 +12,19 @@ import (
 	"monopod/manifests/decode"
 )
 
-// fresh is how long a file may still be in the writing where the kernel cannot
-// tell whether a writer has it open.
+// fresh is how long after its modification a file counts as being written where the kernel cannot
+// tell whether it has a writer.
 const fresh = 50 * time.Millisecond
 
-// errIrregular says that a path is a folder, pipe, socket or device.
+// errIrregular means that a path leads to a folder, pipe, socket or device.
 var errIrregular = errors.New("not a regular file")
 
-// errLarge says that a file is too large to be read.
+// errLarge means that a file is too large to be read.
 var errLarge = errors.New("larger than 10 MiB: nothing that is read here is")
 
-// ReadFile reads a regular file, or one that a symlink leads to, at once or not
-// at all: it does not wait for a pipe, and reads neither a file of 10 MiB or more nor
-// one of the kernel's. A file system that gives no answer is waited for.
+// ReadFile reads a regular file, or one that a symlink leads to. It does not wait for the writer of
+// a pipe, and refuses files of 10 MiB or more and those that the kernel generates. It waits for a
+// file system that does not answer.
 func ReadFile(path string) ([]byte, error) {
 	f, _, err := openRegular(path)
 	if err != nil {
@@ -34,7 +34,7 @@ func ReadFile(path string) ([]byte, error) {
 	return ReadBounded(f)
 }
 
-// ReadBounded reads to the end, if that comes before 10 MiB.
+// ReadBounded reads to the end; 10 MiB or more are an error.
 func ReadBounded(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, decode.MaxSize))
 	if err == nil && len(data) >= decode.MaxSize {
@@ -43,7 +43,7 @@ func ReadBounded(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// signature tells versions of a file apart without reading it.
+// signature distinguishes versions of a file without reading it.
 type signature struct {
 	dev, ino     uint64
 	size         int64
@@ -62,7 +62,8 @@ func signatureIn(st *syscall.Stat_t) signature {
 	return signature{uint64(st.Dev), st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
 }
 
-// lstat is os.Lstat into what the caller has: a look through a folder asks it of each file.
+// lstat is os.Lstat into a variable of the caller, which calls it for each file of the folder and
+// would otherwise allocate.
 func lstat(path string, st *syscall.Stat_t) error {
 	for {
 		err := syscall.Lstat(path, st)
@@ -72,21 +73,21 @@ func lstat(path string, st *syscall.Stat_t) error {
 	}
 }
 
-// stable reports whether the version is so old that another write must give
-// another signature: file times advance in steps of some milliseconds.
+// stable reports whether the version is so old that another write must change the signature: file
+// times advance in steps of some milliseconds.
 func (s signature) stable(now time.Time) bool {
 	return now.UnixNano()-max(s.mtime, s.ctime) > int64(20*time.Millisecond)
 }
 
-// reading is one look into a file.
+// reading is the result of reading a file.
 type reading struct {
 	data []byte
 	sig  signature
-	busy bool // a writer has it open: data may be a part, and is nil unless insist is set
+	busy bool // a writer has it open: data may be incomplete, and is nil unless insist is set
 }
 
-// readManifest reads a regular file, following symlinks. It never blocks on a
-// pipe. insist reads even a file that is open for writing.
+// readManifest reads a regular file, following symlinks. It never blocks on a pipe. insist reads
+// even a file that is open for writing.
 func readManifest(path string, insist bool) (reading, error) {
 	f, info, err := openRegular(path)
 	if err != nil {
@@ -113,10 +114,9 @@ func readManifest(path string, insist bool) (reading, error) {
 	return r, nil
 }
 
-// beingWritten reports whether a process has the file open for writing. The
-// kernel grants a read lease only if there is none; the lease is returned at
-// once, as a writer would wait for it. Where leases are not available, a file
-// that was just modified counts as being written.
+// beingWritten reports whether a process has the file open for writing. The kernel grants a read
+// lease only if none has; the lease is given back at once, as a writer would wait for it. Where
+// leases are not available, a file that was just modified counts as being written.
 func beingWritten(f *os.File, info os.FileInfo) bool {
 	conn, err := f.SyscallConn()
 	if err != nil {

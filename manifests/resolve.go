@@ -19,28 +19,27 @@ type claim struct {
 	*documents.Found
 }
 
-// resolution turns what the files say into one snapshot. A Source has one: its room, which is as large
-// as the folder, is used again for each snapshot. Nothing that it holds outlives that but what is in
-// the snapshot.
+// resolution turns the contents of the files into one snapshot. A Source has one and reuses its
+// memory, which grows with the folder, for each snapshot. Only what is in the snapshot outlives it.
 type resolution struct {
 	source  *Source
 	paths   []string        // of all files, sorted
-	first   []claim         // the first one of each pod: most are claimed once
+	first   []claim         // the first claim of each pod: most are claimed once
 	claims  map[Key][]claim // sorted by path
-	refused map[Key]string  // the first file that names a pod and is wrong about it
+	refused map[Key]string  // the first file that names a pod in an invalid document
 	pods    map[Key]*Pod
-	keys    []Key             // of these, sorted; see sortKeys
-	owners  map[types.UID]Key // of their uids
-	byFile  map[string][]Key  // what each file gives of them
-	held    map[Key]bool      // the last good version runs, its file was refused
+	keys    []Key             // of pods, sorted; see sortKeys
+	owners  map[types.UID]Key // of the pods' uids
+	byFile  map[string][]Key  // the pods of each file
+	held    map[Key]bool      // the last good version keeps running, its file was refused
 	extra   map[string][]decode.Problem
-	lost    map[string]map[Key]bool // claims that came to nothing
-	left    map[string][]string     // by file, what stays forgotten
+	lost    map[string]map[Key]bool // claims that have no effect
+	left    map[string][]string     // by file, the names that stay forgotten
 	doubt   string                  // why the folder proves no removal; "": it does
-	kept    bool                    // for that doubt, a pod was
+	kept    bool                    // a pod was kept for that reason
 
 	objects   map[ObjectKey]*Object
-	heldFiles map[string]bool // an object's last good version counts, its file was refused
+	heldFiles map[string]bool // an object's last good version is used, its file was refused
 
 	hashes map[content]poduid.ContentHash
 }
@@ -51,7 +50,7 @@ func newResolution(s *Source) *resolution {
 		left: map[string][]string{}, objects: map[ObjectKey]*Object{}, heldFiles: map[string]bool{}, hashes: map[content]poduid.ContentHash{}}
 }
 
-// empty lets go of everything but the room.
+// empty clears everything and keeps the memory.
 func (r *resolution) empty() {
 	clear(r.paths)
 	clear(r.first)
@@ -72,7 +71,7 @@ func (r *resolution) empty() {
 	r.doubt, r.kept = "", false
 }
 
-// resolve decides which pods are desired and makes them current.
+// resolve decides which pods are desired and stores them in current.
 func (s *Source) resolve() Snapshot {
 	s.joinClaims()
 	r := s.resolution
@@ -99,7 +98,7 @@ func (s *Source) resolve() Snapshot {
 	return next
 }
 
-// collectClaims collects which files give and refuse which pods.
+// collectClaims records which files give or refuse which pods.
 func (r *resolution) collectClaims() {
 	for path := range r.source.files {
 		r.paths = append(r.paths, path)
@@ -136,8 +135,7 @@ func (r *resolution) claim(path string, f *fileState, p *documents.Found) {
 	r.claims[key] = r.first[n-1 : n : n]
 }
 
-// keep decides on a current pod: a claim of the file it came from wins, and only
-// proof removes the pod.
+// keep decides on a current pod: a claim by its own file wins, and only proof removes the pod.
 func (r *resolution) keep(key Key) {
 	s, list := r.source, r.claims[key]
 	pod := s.current[key]
@@ -163,7 +161,7 @@ func (r *resolution) keep(key Key) {
 		r.pods[key] = pod
 		r.rejectURL(key, pod.File)
 	case f == nil && !proven:
-		// Its file may be back at once. A claim by another file waits for that.
+		// Its file may come back at once. A claim by another file waits until that is ruled out.
 		r.pods[key] = pod
 	case f != nil && slices.Contains(f.Refused, key):
 		r.pods[key], r.held[key] = pod, true
@@ -176,20 +174,21 @@ func (r *resolution) keep(key Key) {
 	case len(list) > 0:
 		r.take(key, list[0])
 	case r.refused[key] != "":
-		r.pods[key], r.held[key] = pod.In(r.refused[key]), true // moved, and spoilt on the way
+		r.pods[key], r.held[key] = pod.In(r.refused[key]), true // moved, and made invalid at the same time
 	case f != nil && f.mayGive():
 		r.pods[key], r.held[key] = pod, f.wrong()
 	case r.doubt != "": // its file is there and may be another one
 		r.pods[key], r.kept = pod, true
-	case !proven: // its name may come back in another file at once
+	case !proven: // another file may give it at once
 		r.pods[key] = pod
 	default:
 		r.keepHidden(key, pod, gone)
 	}
 }
 
-// keepOfTwo decides on a pod that its file may give still, and others give: another version takes
-// over only once its file does not, what is the same at once.
+// keepOfTwo decides on a pod that its file may still give and that others give, too. A claim with
+// the same content is taken at once; another version is taken only once the pod's own file
+// certainly does not give it.
 func (r *resolution) keepOfTwo(key Key, pod *Pod, f *fileState) {
 	list := r.claims[key]
 	same := slices.IndexFunc(list, func(c claim) bool { return !IsURL(c.path) && c.Digest == pod.Digest })
@@ -201,8 +200,8 @@ func (r *resolution) keepOfTwo(key Key, pod *Pod, f *fileState) {
 	r.rejectOthers(key, pod.File)
 }
 
-// keepHidden keeps a pod that a file may give which cannot be read completely: it moved there,
-// and was spoilt on the way.
+// keepHidden keeps a pod if a file that cannot be read completely may give it: the pod may have
+// moved there while that file became invalid.
 func (r *resolution) keepHidden(key Key, pod *Pod, gone *absence) {
 	switch path, isUnclear := r.source.hidden(key.String(), gone); {
 	case isUnclear:
@@ -212,8 +211,8 @@ func (r *resolution) keepHidden(key Key, pod *Pod, gone *absence) {
 	}
 }
 
-// take lets a claim win. A pod that is the same as the one that runs is that
-// one, with its uid and the time it was first seen.
+// take selects a claim. A pod that equals the running one is replaced by that, which keeps its uid
+// and the time it was first seen.
 func (r *resolution) take(key Key, c claim) {
 	pod, prev := c.Pod, r.source.current[key]
 	if prev != nil && prev.Digest == pod.Digest && prev.Spec.NodeName == pod.Spec.NodeName && mayHave(c.Found, prev.UID) {
@@ -224,8 +223,8 @@ func (r *resolution) take(key Key, c claim) {
 	r.rejectOthers(key, c.path)
 }
 
-// mayHave reports whether the manifest's pod may have the uid: the one that it says,
-// or else any that was computed, even if this build would compute another.
+// mayHave reports whether the manifest's pod may have the uid: the one that it sets, or else any
+// computed one, even if this build would compute another.
 func mayHave(f *documents.Found, uid types.UID) bool {
 	if f.Pinned {
 		return f.UID == uid
@@ -233,7 +232,7 @@ func mayHave(f *documents.Found, uid types.UID) bool {
 	return poduid.IsComputed(uid)
 }
 
-// rejectOthers reports to every other file that claims a pod which file has it.
+// rejectOthers reports in every other file that claims a pod which file is used.
 func (r *resolution) rejectOthers(key Key, winner string) {
 	for _, c := range r.claims[key] {
 		if c.path != winner {
@@ -249,7 +248,7 @@ func (r *resolution) drop(key Key, c claim, at decode.Position, field, why strin
 	r.lose(c.path, key)
 }
 
-// lose records that what a file says of a pod comes to nothing.
+// lose records that a file's claim of a pod has no effect.
 func (r *resolution) lose(path string, key Key) {
 	if r.lost[path] == nil {
 		r.lost[path] = map[Key]bool{}
@@ -257,8 +256,8 @@ func (r *resolution) lose(path string, key Key) {
 	r.lost[path][key] = true
 }
 
-// separateUIDs lets only one pod have a uid, as folders are named by it: the
-// one that has it already, else the first by name.
+// separateUIDs lets only one pod use a uid, as folders are named by it: the pod that has it
+// already, else the first by name.
 func (r *resolution) separateUIDs() {
 	owner := r.owners
 	r.sortKeys()
@@ -286,7 +285,7 @@ func (r *resolution) separateUIDs() {
 	}
 }
 
-// sortKeys makes keys those of the pods, in order.
+// sortKeys sets keys to the keys of pods, sorted.
 func (r *resolution) sortKeys() {
 	r.keys = r.keys[:0]
 	for key := range r.pods {
@@ -295,7 +294,7 @@ func (r *resolution) sortKeys() {
 	slices.SortFunc(r.keys, compareKeys)
 }
 
-// UIDTaken says to another pod of the same uid that p has it.
+// UIDTaken returns the message for another pod with p's uid.
 func UIDTaken(p *Pod) string {
 	return fmt.Sprintf("%s gives the pod %s with the uid %s already: leave metadata.uid out of one of the two, or remove one", p.File, p.Key(), p.UID)
 }
@@ -304,7 +303,7 @@ func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// snapshot is the finished set.
+// snapshot returns the finished snapshot.
 func (r *resolution) snapshot() Snapshot {
 	s := r.source
 	next := Snapshot{Problems: slices.Concat(s.folder, s.doubted), Read: len(s.folder) == 0 || s.Dir == ""}
@@ -329,7 +328,7 @@ func (r *resolution) snapshot() Snapshot {
 	r.hashContents()
 	for _, path := range r.paths {
 		f := s.files[path]
-		next.Read = next.Read && (!f.pending || IsURL(path)) // which may be dead
+		next.Read = next.Read && (!f.pending || IsURL(path)) // a URL's server may never answer
 		if f.uncertain() || slices.ContainsFunc(f.Refused, func(k Key) bool { return r.pods[k] == nil }) {
 			next.Complete = false
 		}
@@ -338,14 +337,14 @@ func (r *resolution) snapshot() Snapshot {
 	return next
 }
 
-// content is what a file says of a pod, wherever the file lies.
+// content identifies a pod's content, in whatever file it is.
 type content struct {
 	pod    Key
 	digest string
 }
 
-// hashContents lets one content have one hash, though what a pod's uid is computed from has the
-// path of its file: that of the current pod, else of the first file by name.
+// hashContents gives equal contents one hash, although a pod's computed uid depends on the path of
+// its file: the hash of the current pod, else that of the first file by name.
 func (r *resolution) hashContents() {
 	for key, pod := range r.pods {
 		if poduid.IsComputed(pod.UID) {
@@ -362,7 +361,7 @@ func (r *resolution) hashContents() {
 	}
 }
 
-// hashOf returns the hash of what a file says of a pod: its uid, if the file says that.
+// hashOf returns the hash of a pod in a file: its uid, if the manifest sets one.
 func (r *resolution) hashOf(p documents.Found) poduid.ContentHash {
 	if p.Pinned {
 		return poduid.HashOf(p.Pod)
@@ -370,16 +369,16 @@ func (r *resolution) hashOf(p documents.Found) poduid.ContentHash {
 	return r.hashes[content{p.Key(), p.Digest}]
 }
 
-// plainReport is the report of a file about which nothing but its own content says anything, and
-// what it was made of beside that content.
+// plainReport is the report of a file that depends on the file's own content only, and the inputs
+// other than that content from which it was made.
 type plainReport struct {
 	file   *File
-	keys   []Key // of its pods that are desired
+	keys   []Key // of its desired pods
 	mode   fs.FileMode
 	hashes []poduid.ContentHash // of its pods
 }
 
-// isPlain reports whether nothing but its own content says anything of a file.
+// isPlain reports whether the report of a file depends on the file's own content only.
 func (r *resolution) isPlain(path string, f *fileState, keys []Key) bool {
 	if f.trouble != "" || f.unproven || f.waitsLong || r.heldFiles[path] || len(f.alone.Lacking)+len(f.alone.Unnamed) > 0 {
 		return false
@@ -390,7 +389,7 @@ func (r *resolution) isPlain(path string, f *fileState, keys []Key) bool {
 	return len(r.held) == 0 || !slices.ContainsFunc(keys, func(key Key) bool { return r.held[key] })
 }
 
-// isOf reports whether the report is the one of a file as it is now, which is plain.
+// isOf reports whether the report is still that of the file, which must be plain.
 func (p *plainReport) isOf(r *resolution, f *fileState, keys []Key) bool {
 	if p == nil || p.file.SHA256 != f.hash || p.mode != f.mode || len(p.hashes) != len(f.Pods) || !slices.Equal(p.keys, keys) {
 		return false
@@ -403,7 +402,7 @@ func (p *plainReport) isOf(r *resolution, f *fileState, keys []Key) bool {
 	return true
 }
 
-// file reports one file. The report of a plain one is made once for each content.
+// file returns the report of one file. That of a plain file is made once for each content.
 func (r *resolution) file(path string, f *fileState, keys []Key) *File {
 	if !r.isPlain(path, f, keys) {
 		f.plain = nil

@@ -15,10 +15,10 @@ import (
 	"monopod/manifests/decode"
 )
 
-// retryFolder is how long a folder that cannot be read or watched is left alone.
+// retryFolder is the delay before a folder that cannot be read or watched is tried again.
 const retryFolder = time.Second
 
-// scan looks through the whole folder.
+// scan reads the whole folder.
 func (s *Source) scan(now time.Time) {
 	s.full = false
 	s.nextAll = now.Add(s.Rescan)
@@ -54,7 +54,7 @@ func (s *Source) scan(now time.Time) {
 	}
 }
 
-// lookAtAll looks at the paths of a complete list, and drops the files that it lacks.
+// lookAtAll updates the states of the files in a complete list of paths, and drops the others.
 func (s *Source) lookAtAll(paths []string, now time.Time) {
 	slices.Sort(paths)
 	entries := s.lookUpAll(paths)
@@ -69,14 +69,14 @@ func (s *Source) lookAtAll(paths []string, now time.Time) {
 	s.asking.room = entries
 }
 
-// adopt takes over what the folder is.
+// adopt takes over the watch and the identity of the listed folder.
 func (s *Source) adopt(l listing, now time.Time) {
 	s.folder, s.openTo, s.inside = nil, l.writable, notRead(l.folders, s.Dir)
 	if err := s.watch.take(l.watched); err != nil && s.Hints == nil {
 		s.Log.Debug("watch manifests", "err", err)
-		s.nextAll = now.Add(retryFolder) // no hints: look more often
+		s.nextAll = now.Add(retryFolder) // no events: read it more often
 	}
-	if s.here != nil && s.here.differs(l.here) != sameFolder { // what was read belongs to another
+	if s.here != nil && s.here.differs(l.here) != sameFolder { // what was read belongs to another folder
 		s.dropFiles(nil)
 	}
 	here := l.here
@@ -89,7 +89,7 @@ func (s *Source) adopt(l listing, now time.Time) {
 	}
 }
 
-// scanNone stands for the look through a folder where none is given.
+// scanNone replaces scan if no folder is configured.
 func (s *Source) scanNone(now time.Time) {
 	s.folder, s.inside = nil, nil
 	for _, key := range slices.SortedFunc(maps.Keys(s.current), compareKeys) {
@@ -101,7 +101,7 @@ func (s *Source) scanNone(now time.Time) {
 	}
 }
 
-// folderMessage says what to do about a folder that cannot be read.
+// folderMessage returns the message about a folder that cannot be read.
 func folderMessage(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -112,18 +112,18 @@ func folderMessage(err error) string {
 	return fmt.Sprintf("cannot be read, pods known from before keep running: %v", err)
 }
 
-// listing is what there is to read.
+// listing is what was found in a folder.
 type listing struct {
-	paths    []string // that may be manifests
-	folders  []string // names of those in it, which are not read
-	here     Folder   // that they are in
+	paths    []string // of possible manifests
+	folders  []string // names of the folders in it, which are not read
+	here     Folder   // the folder that was listed
 	watched  watched
-	writable []decode.Problem // what others may write of the folder, and of the way to it
+	writable []decode.Problem // write access of other users to the folder and the folders above it
 	err      error            // why it cannot be read
 }
 
-// surveyor returns what lists the folder and sees to its watch. It may hang, and uses nothing
-// that belongs to the Source's goroutine.
+// surveyor returns a function that lists the folder and sets its watch. It may hang, and uses
+// nothing that belongs to the Source's goroutine.
 func (s *Source) surveyor() func() listing {
 	c, on := s.SourceConfig, s.watch.on
 	return func() listing {
@@ -136,7 +136,7 @@ func (s *Source) surveyor() func() listing {
 	}
 }
 
-// survey sets the watch before the folder is listed, so that nothing is lost between them.
+// survey sets the watch before it lists the folder, so that no change between the two is lost.
 func (l *listing) survey(c *SourceConfig, on signature) error {
 	info, err := os.Stat(c.Dir)
 	if err != nil {
@@ -174,8 +174,8 @@ func (l *listing) survey(c *SourceConfig, on signature) error {
 	return err
 }
 
-// Paths returns the files that a path stands for: those of a folder that the
-// Source would read, sorted; anything else stands for itself.
+// Paths returns the files to read for a path: those of a folder that the Source would read, sorted;
+// any other path as it is.
 func Paths(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -194,7 +194,7 @@ func Paths(path string) ([]string, error) {
 	return paths, err
 }
 
-// NotRead notes the folders in a folder of manifests; a path that is none has no note.
+// NotRead notes the folders in a folder of manifests; a path that is not a folder has no note.
 func NotRead(dir string) []decode.Problem {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -205,7 +205,7 @@ func NotRead(dir string) []decode.Problem {
 	return notRead(folders, dir)
 }
 
-// notRead is one note about all folders in dir.
+// notRead returns one note about all folders in dir.
 func notRead(folders []string, dir string) []decode.Problem {
 	if len(folders) == 0 {
 		return nil
@@ -215,9 +215,9 @@ func notRead(folders []string, dir string) []decode.Problem {
 		Message: strings.Join(folders, "/, ") + "/: not read, as by a kubelet: manifests stand in the folder itself"}}
 }
 
-// manifestsIn lists the manifests of a folder, and the names of the folders in it, or fails: half
-// a list is none. What is hidden, such as the parts of a mounted ConfigMap, and what mkfs makes are
-// nobody's manifests.
+// manifestsIn lists the manifests of a folder, and the names of the folders in it. It fails rather
+// than return a partial list. Hidden names, such as the parts of a mounted ConfigMap, and what mkfs
+// creates are left out.
 func manifestsIn(folder *os.File) (paths, folders []string, err error) {
 	names, err := folder.Readdirnames(-1)
 	if err != nil {
@@ -238,11 +238,11 @@ func manifestsIn(folder *os.File) (paths, folders []string, err error) {
 	return paths, folders, err
 }
 
-// mayBeNoted reports whether a folder of that name is told of, as manifests may stand in it.
+// mayBeNoted reports whether a note may mention a folder of that name, as manifests may be in it.
 func mayBeNoted(name string) bool { return !strings.HasPrefix(name, ".") && name != "lost+found" }
 
-// foldersIn returns the names of the folders in one, of which few have any: the list is read once
-// more, as it has what each name is.
+// foldersIn returns the names of the folders in a folder. It reads the list again, now with the
+// type of each name: few folders of manifests have any.
 func foldersIn(folder *os.File) (names []string, err error) {
 	if _, err := folder.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -256,14 +256,14 @@ func foldersIn(folder *os.File) (names []string, err error) {
 	return names, err
 }
 
-// countAbsences records which pods are gone from the files that they came from. A pod
-// whose file has other content now may be back in another one at once. complete: the
-// whole folder was read just now.
+// countAbsences records which pods are gone from the files that they came from. A pod whose file
+// has other content now may come back in another file at once. complete: the whole folder was read
+// just now.
 func (s *Source) countAbsences(now time.Time, complete bool) {
 	for key, p := range s.current {
 		f, a := s.files[p.File], s.absent[key]
 		switch {
-		case IsURL(p.File): // whose answers prove it
+		case IsURL(p.File): // its answers prove the removal
 			delete(s.absent, key)
 		case f != nil && (f.gives(key) || slices.Contains(f.Refused, key) || f.mayGive()):
 			delete(s.absent, key)
@@ -277,8 +277,8 @@ func (s *Source) countAbsences(now time.Time, complete bool) {
 	s.countObjects(now, complete)
 }
 
-// grows makes absences count from now on: a folder that is being filled file by
-// file is not complete yet.
+// grows restarts the settle time of all absences: a folder that is being filled file by file is not
+// complete yet.
 func (s *Source) grows(now time.Time) {
 	s.refill(now)
 	for a := range s.absences() {
@@ -288,19 +288,19 @@ func (s *Source) grows(now time.Time) {
 	}
 }
 
-// refill makes a folder that was made again count as complete some time after now.
+// refill restarts the wait until a recreated folder counts as complete.
 func (s *Source) refill(now time.Time) {
 	if !s.filled.IsZero() {
 		s.filled = now
 	}
 }
 
-// isFilled reports whether a folder that was made again has become complete.
+// isFilled reports whether a recreated folder has become complete.
 func (s *Source) isFilled(now time.Time) bool {
 	return !s.filled.IsZero() && !now.Before(s.filled.Add(s.RemovalSettle))
 }
 
-// provenAt is from when on an absence is proven by a complete look through the folder.
+// provenAt returns when a complete pass through the folder proves an absence.
 func (s *Source) provenAt(a *absence) time.Time {
 	at := a.since.Add(s.Settle)
 	if filled := s.filled.Add(s.RemovalSettle); !s.filled.IsZero() && filled.After(at) {
@@ -309,8 +309,9 @@ func (s *Source) provenAt(a *absence) time.Time {
 	return at
 }
 
-// gave reports whether a pod or object came from the path: what is no file there was one, and
-// proves no removal. Any other is no manifest.
+// gave reports whether a pod or object came from the path: what is there now, although not a
+// regular file, then counts as a manifest and proves no removal. Any other such path is not a
+// manifest.
 func (s *Source) gave(path string) bool {
 	for _, p := range s.current {
 		if p.File == path {

@@ -12,45 +12,44 @@ import (
 	"monopod/manifests/decode"
 )
 
-// SourceConfig says what a Source reads and what it knows already.
+// SourceConfig configures a Source and holds what former Sources saved.
 type SourceConfig struct {
 	Dir string // a folder of manifests, or one manifest; "": none
 	Options
 	Known  []*Pod        // last good versions from checkpoints
-	Rescan time.Duration // how often the folder is looked through without a hint; 0: 20 s
+	Rescan time.Duration // how often the folder is read without an event; 0: 20 s
 	Settle time.Duration // how long a file must be gone to count as removed; 0: 200 ms
-	// RemovalSettle is how long a folder that was made again must have got no new file before what is
-	// missing in it counts as removed; 0: 30 s.
+	// RemovalSettle is how long a recreated folder must have got no new file before what is missing
+	// in it counts as removed; 0: 30 s.
 	RemovalSettle time.Duration
 	Record        Record             // as saved by the Source before
 	Save          func(Record) error // saves a Record durably for the next Source; may be nil
 	// KnownObjects are the ConfigMaps and Secrets as SaveObjects saved them last.
 	KnownObjects []*Object
 	SaveObjects  func([]*Object) error // saves all durably for the next Source; may be nil
-	Boot         string                // names this run of the kernel
-	Log          *slog.Logger          // nil: silent
-	Fault        func()                // called for each panic over a file; may be nil
+	Boot         string                // identifies this boot
+	Log          *slog.Logger          // nil: nothing is logged
+	Fault        func()                // called for each panic while decoding a file; may be nil
 
 	URL        string             // gives manifests, too; "": none. It may hold secrets: see URLName
-	Answers    <-chan Answer      // what comes of asking it
+	Answers    <-chan Answer      // the results of requesting it
 	Cached     *Answer            // as it was saved last; nil: none
 	SaveAnswer func(Answer) error // saves one durably for the next Source; may be nil
 
 	Strict    bool   // what Writable finds is a warning
 	Root      string // the agent's root dir, for that; "": none
-	Unwatched bool   // the folder is looked through now and then, and tells of no change
-	// Hints are of changes in the folder, in the place of a watch that tells of them; nil: a watch does.
+	Unwatched bool   // the folder is read at intervals, without a watch
+	// Hints are events about changes in the folder and replace a watch; nil: the Source sets one.
 	Hints <-chan fsnotify.Event
 
-	// Doubt: what the last good versions come to is not trusted, as the agent may
-	// have died of one. The first snapshot then waits until each file was read and
-	// the absence of each that is gone is certain, or the folder could not be read.
-	// It may be set until Run is called.
+	// Doubt: the last good versions must not be started unchecked, as the agent may have died of
+	// one. The first snapshot then waits until each file was read and the absence of each missing
+	// pod is certain, or the folder could not be read. It may be set until Run is called.
 	Doubt bool
 }
 
-// Source turns a folder, and the answers of a URL, into snapshots. All but the channel belongs to the
-// goroutine in Run.
+// Source turns a folder, and the answers of a URL, into snapshots. All fields but the channels
+// belong to the goroutine in Run.
 type Source struct {
 	SourceConfig
 	snapshots chan Snapshot
@@ -59,38 +58,38 @@ type Source struct {
 
 	started time.Time             // when the first step was
 	current map[Key]*Pod          // the desired pods, as last resolved
-	files   map[string]*fileState // the manifests that are there, by path
-	absent  map[Key]*absence      // desired pods that their files do not give any more
+	files   map[string]*fileState // the existing manifests, by path
+	absent  map[Key]*absence      // desired pods that their files no longer give
 	objects map[ObjectKey]*Object // the ConfigMaps and Secrets, as last resolved
 
 	resolution *resolution // that of the present step; empty between them
 
-	objectsGone   map[ObjectKey]*absence // those that their files do not give any more
+	objectsGone   map[ObjectKey]*absence // objects that their files no longer give
 	savedObjects  []*Object              // as saved last
-	saveObjectsAt time.Time              // when a save that failed is tried again; zero: none did
+	saveObjectsAt time.Time              // when to retry a failed save; zero: none failed
 
 	folder  []decode.Problem // why the folder cannot be read; none: it was, completely
-	here    *Folder          // that was read last; nil: none yet
-	filled  time.Time        // when the last new file came into a folder that was made again; zero: it was not, or is complete by now
+	here    *Folder          // the folder that was read last; nil: none yet
+	filled  time.Time        // when the last new file came into a recreated folder; zero: it was not recreated, or is complete by now
 	doubted []decode.Problem // why it proves no removal; none: it does
-	openTo  []decode.Problem // what others may write of it, and of the way to it
+	openTo  []decode.Problem // write access of other users to it and to the folders above it
 	inside  []decode.Problem // a note about the folders in it
 	record  Record
 	saved   Record    // as it was saved last
-	saveAt  time.Time // when a save that failed is tried again; zero: none did
+	saveAt  time.Time // when to retry a failed save; zero: none failed
 	forgets chan forgetting
-	urlName string                  // what URL is called; its state is in files under this name
-	unsaved bool                    // its last answer is
-	dirty   map[string]bool         // paths to look at again
-	full    bool                    // the whole folder must be looked through
-	nextAll time.Time               // when it must be anyway
+	urlName string                  // the name of URL in reports; its state is in files under this name
+	unsaved bool                    // its last answer could not be saved
+	dirty   map[string]bool         // paths to read again
+	full    bool                    // the whole folder must be read
+	nextAll time.Time               // when it must be read anyway
 	last    *Snapshot               // as last offered
-	said    map[decode.Problem]bool // what was logged
+	said    map[decode.Problem]bool // the problems that were logged
 }
 
-// absence is how long a pod has been gone from its file.
+// absence is how long a pod or object has been gone from its file.
 type absence struct {
-	went   time.Time // when it was missed first
+	went   time.Time // when it was first missed
 	since  time.Time // the same, or when a new file came
 	proven bool      // still gone after Settle, in a folder that was read completely
 }
@@ -132,8 +131,8 @@ func NewSource(c SourceConfig) *Source {
 	return s
 }
 
-// Snapshots delivers the desired pods. Its one slot holds the newest snapshot; an
-// older one that was not received is replaced.
+// Snapshots delivers the desired pods. Its one slot holds the newest snapshot, which replaces an
+// older one that was not received.
 func (s *Source) Snapshots() <-chan Snapshot { return s.snapshots }
 
 // Run reads the folder until ctx ends. It may be called once.
@@ -166,7 +165,7 @@ func (s *Source) Run(ctx context.Context) {
 	}
 }
 
-// note takes an event as a hint where to look.
+// note records what to read again after an event.
 func (s *Source) note(e fsnotify.Event, ok bool) {
 	switch {
 	case !ok || e.Name == s.Dir:
@@ -181,8 +180,8 @@ func (s *Source) note(e fsnotify.Event, ok bool) {
 	}
 }
 
-// hasLinks reports whether a manifest is a symlink: then any name in the folder may
-// be what it points to, such as ..data of a mounted ConfigMap.
+// hasLinks reports whether a manifest is a symlink: then any name in the folder may be its target,
+// such as ..data of a mounted ConfigMap.
 func (s *Source) hasLinks() bool {
 	for _, f := range s.files {
 		if f.link {
@@ -192,8 +191,8 @@ func (s *Source) hasLinks() bool {
 	return false
 }
 
-// drain takes the events that are there already, so that a burst of files is
-// one snapshot. It does not wait for more.
+// drain handles the events that have arrived already, so that a burst of files becomes one
+// snapshot. It does not wait for more.
 func (s *Source) drain() {
 	for range 1000 {
 		select {
@@ -205,7 +204,7 @@ func (s *Source) drain() {
 	}
 }
 
-// step looks where there is need to, and offers what came of it.
+// step reads what may have changed, and offers the resulting snapshot.
 func (s *Source) step(now time.Time) {
 	if s.started.IsZero() {
 		s.started = now
@@ -233,17 +232,17 @@ func (s *Source) step(now time.Time) {
 	if s.inDoubt(now) {
 		return
 	}
-	s.remember(now) // before anybody acts on it
+	s.remember(now) // before the snapshot takes effect
 	s.rememberObjects(now)
 	s.offer(next)
 }
 
-// doubtMost is how many times Settle the first snapshot waits at most: a manifest
-// that is written all the time keeps no other pod from starting.
+// doubtMost is the longest wait for the first snapshot, in units of Settle: a manifest that is
+// written all the time does not keep other pods from starting.
 const doubtMost = 10
 
-// inDoubt reports whether the first snapshot is to wait: the next look, which
-// comes soon, may show that a last good version is not wanted any more.
+// inDoubt reports whether the first snapshot has to wait: the next pass, which comes soon, may show
+// that a last good version is no longer desired.
 func (s *Source) inDoubt(now time.Time) bool {
 	if !s.Doubt || s.last != nil || len(s.folder)+len(s.doubted) > 0 || now.Sub(s.started) >= doubtMost*s.Settle {
 		return false
@@ -254,14 +253,14 @@ func (s *Source) inDoubt(now time.Time) bool {
 		}
 	}
 	for path, f := range s.files {
-		if f.pending && !IsURL(path) { // which may be dead
+		if f.pending && !IsURL(path) { // a URL's server may never answer
 			return true
 		}
 	}
 	return false
 }
 
-// absenceDue reports whether a pod has been gone long enough to make sure of it.
+// absenceDue reports whether a pod has been gone long enough for a pass to prove it.
 func (s *Source) absenceDue(now time.Time) bool {
 	for a := range s.absences() {
 		if !a.proven && !now.Before(s.provenAt(a)) {
@@ -271,7 +270,7 @@ func (s *Source) absenceDue(now time.Time) bool {
 	return false
 }
 
-// wake returns when the next step is due if nothing happens before.
+// wake returns when the next step is due if no event comes before.
 func (s *Source) wake() time.Time {
 	next := s.nextAll
 	sooner := func(t time.Time) {

@@ -14,14 +14,15 @@ import (
 	"monopod/manifests/shell"
 )
 
-// Writable returns what another user than root and the agent's own may write of what leads
-// to a folder of manifests, or to one manifest, and to each file in it: who writes there is
-// root on this machine. Each has its remedy. What is not there or cannot be read is left out.
+// Writable returns where a user other than root and the agent's own can write to the path of a
+// folder of manifests, or of one manifest, or to a file in that folder: such a user can become root
+// on this machine. Each problem has its remedy. Paths that do not exist or cannot be read are left
+// out.
 //
-// The rule is that of sshd for its keys (auth_secure_path): each folder of a path counts, and
-// the sticky bit excuses none. Here the paths of links count, too, as sshd looks only at where
-// they lead. A folder with the sticky bit that holds the agent's root dir as well is accepted
-// on the way, if what is in it belongs to root: at the boot that empties it, the agent is new.
+// The rule is that of sshd for its keys (auth_secure_path): each folder of a path counts, and the
+// sticky bit excuses none. Here the paths of links count, too; sshd checks only where they lead. A
+// folder with the sticky bit that also holds the agent's root dir is accepted above the manifests,
+// if what is in it belongs to root: a reboot that empties it removes the agent's state as well.
 func Writable(dir, root string) []decode.Problem {
 	a := newAsking()
 	look := func(path string) []decode.Problem {
@@ -42,12 +43,13 @@ func Writable(dir, root string) []decode.Problem {
 	return firstOfEach(found)
 }
 
-// unknownWriters is what there is to say of a path whose file system gives no answer.
+// unknownWriters returns the warning about a path whose file system gives no answer.
 func unknownWriters(path string) []decode.Problem {
 	return []decode.Problem{{File: path, Warning: true, Message: "gives no answer, so who may write it is not known: remove it, or see to its file system"}}
 }
 
-// writableFile returns what others may write of a file or folder and, if isWay, of the way to it.
+// writableFile returns the write access of other users to a file or folder and, if isWay, to the
+// folders above it.
 func writableFile(path, root string, isWay bool) []decode.Problem {
 	t := newTrail(root)
 	if isWay {
@@ -58,8 +60,8 @@ func writableFile(path, root string, isWay bool) []decode.Problem {
 	return t.found
 }
 
-// writable returns what others may write of the folder, its files, of which paths are all, and
-// the ways to them.
+// writable returns the write access of other users to the folder, its files (paths has all of
+// them), and the folders above them.
 func (s *Source) writable(paths []string) []decode.Problem {
 	all := slices.Clone(s.openTo)
 	for _, path := range paths {
@@ -68,7 +70,7 @@ func (s *Source) writable(paths []string) []decode.Problem {
 	return firstOfEach(all)
 }
 
-// firstOfEach returns the problems without a second one of the same file.
+// firstOfEach returns the first problem of each file.
 func firstOfEach(all []decode.Problem) (out []decode.Problem) {
 	said := map[string]bool{}
 	for _, p := range all {
@@ -80,11 +82,11 @@ func firstOfEach(all []decode.Problem) (out []decode.Problem) {
 	return out
 }
 
-// trail is what was passed on the way to manifests.
+// trail is what was checked on the way to manifests.
 type trail struct {
 	root   string          // the agent's root dir; "": none
-	seen   map[string]bool // what was checked
-	sticky map[string]bool // of these, the folders that are accepted for their sticky bit
+	seen   map[string]bool // checked paths
+	sticky map[string]bool // checked folders that are accepted although they have the sticky bit
 	found  []decode.Problem
 }
 
@@ -99,7 +101,7 @@ func absolute(path string) string {
 	return path
 }
 
-// elements are the names that a path is made of.
+// elements splits a path into its names.
 func elements(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
@@ -107,7 +109,7 @@ func elements(path string) []string {
 // mostLinks is how many links a path may lead through, as for the kernel.
 const mostLinks = 40
 
-// follow checks each folder of a path, those of the links on the way, and what it leads to.
+// follow checks each folder of a path, also of the links on the way, and the target.
 func (t *trail) follow(path string) {
 	path = absolute(path)
 	if path == "" {
@@ -115,10 +117,10 @@ func (t *trail) follow(path string) {
 	}
 	here, rest := "/", elements(path)
 	for links := 0; t.check(here, path, len(rest) == 0) && len(rest) > 0; {
-		next := filepath.Join(here, rest[0]) // here has no links: ".." leads above it
+		next := filepath.Join(here, rest[0]) // here has no links: ".." is the folder above
 		rest = rest[1:]
 		target, err := os.Readlink(next)
-		if err != nil { // it is no link, or not there
+		if err != nil { // it is not a link, or does not exist
 			here = next
 			continue
 		}
@@ -135,8 +137,8 @@ func (t *trail) follow(path string) {
 	}
 }
 
-// check checks one folder or file, which is where the path of leads if isLast, and else on
-// the way. It reports whether it is there.
+// check checks one folder or file; isLast: it is the target of the path of, not a folder on the
+// way. It reports whether it exists.
 func (t *trail) check(at, of string, isLast bool) (isThere bool) {
 	info, err := os.Lstat(at)
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
@@ -165,8 +167,8 @@ func (t *trail) check(at, of string, isLast bool) (isThere bool) {
 	return true
 }
 
-// add records what is wrong with a folder or file, through which the path of leads; "": with
-// what is wanted itself.
+// add records what is wrong with a folder or file. of is the path on whose way it is; "": it is the
+// target itself.
 func (t *trail) add(at, why, remedy, of string) {
 	if why == "" {
 		return
@@ -183,7 +185,7 @@ func (t *trail) holdsRoot(folder string) bool {
 	return strings.HasPrefix(t.root, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// ownedByOthers says which other user a file or folder belongs to; "": to none.
+// ownedByOthers returns a message with the other user whom a file or folder belongs to; "": none.
 func ownedByOthers(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || isOwn(st.Uid) {
@@ -192,14 +194,14 @@ func ownedByOthers(info fs.FileInfo) string {
 	return fmt.Sprintf("belongs to user %d, who can run anything here as root by it", st.Uid)
 }
 
-// mayWrite reports whether another user than root and the agent's own may write a file of this mode
-// and owner.
+// mayWrite reports whether a user other than root and the agent's own may write a file with this
+// mode and owner.
 func mayWrite(mode fs.FileMode, owner uint32) bool { return mode&0o022 != 0 || !isOwn(owner) }
 
 // isOwn reports whether a user is root or the agent's own.
 func isOwn(uid uint32) bool { return uid == 0 || int(uid) == os.Geteuid() }
 
-// SecretReaders warns of a file of Secrets that others than its owner may read by its mode.
+// SecretReaders warns about a file with Secrets whose mode lets others than its owner read it.
 func SecretReaders(path string, mode fs.FileMode, objects []documents.FoundObject) []decode.Problem {
 	for _, o := range objects {
 		if o.Secret != nil && mode&0o044 != 0 {

@@ -9,18 +9,20 @@ import (
 	"time"
 )
 
-// Unclear is a content of a file that cannot be read completely or has an error, as a Source saves it. A Source
-// of before it was saved does not know the field, and leaves it out of what it saves: the next
-// one that does starts as after an update.
+// Unclear is a content of a file that cannot be read completely or has an error, as a Source saves
+// it. Builds without this field drop it when they save a Record: the next Source that has it then
+// starts as after an update.
 type Unclear struct {
 	Version string `json:"version"` // tells it from what the file says next
-	// Later are the pods and objects that were first given after it came, and so not by it.
+	// Later are the pods and objects that were first given after the content was first seen, and so
+	// not by it.
 	Later []string `json:"later,omitempty"`
-	// Before are those that the file gave before it came, since it had no error last.
+	// Before are those that the file gave earlier, since its last content without an error.
 	Before []string `json:"before,omitempty"`
 }
 
-// came records which content a file has now: what it may give starts from nothing with another.
+// came records which content a file has now. For another content, what it may give is determined
+// from the start.
 func (f *fileState) came(version string, now time.Time) {
 	if f.version != "" && f.version != version {
 		f.later = nil
@@ -31,20 +33,21 @@ func (f *fileState) came(version string, now time.Time) {
 	f.version = version
 }
 
-// unreadable is the version of a file that cannot be read.
+// unreadable returns the version of a file that cannot be read.
 func unreadable(err string, is signature) string {
 	return fmt.Sprintf("%s %d %d %d %d", err, is.dev, is.ino, is.size, is.ctime)
 }
 
-// mayHide reports whether a file, which need not be the one that what has the name and is gone was
-// taken from, may give it, as far as the file's content is known: if the file gave it, too, before
-// it was spoilt, if it has that name anywhere, or came when the other went, as it may have been cut
-// short. One that cannot be read at all tells of no other change.
+// mayHide reports whether a file may give the pod or object of that name, which is gone. It need
+// not be the file that gave it last. As far as the file's content is known, it may if the file gave
+// it, too, before it became invalid, if the name occurs in it, or if the content was first seen
+// when the other went missing, as it may have been cut short. A file that cannot be read at all may
+// only in the last case.
 func (s *Source) mayHide(path, name string, gone *absence) bool {
 	f := s.files[path]
 	isTogether := gone != nil && !f.since.Before(gone.went.Add(-s.Settle))
 	switch {
-	case !f.waited.IsZero(): // for a writer: what it writes came later than anything
+	case !f.waited.IsZero(): // what the writer writes is newer than all else
 		return !IsURL(path)
 	case f.before[name] && !f.later[name] && f.mayGive():
 		return true
@@ -54,8 +57,8 @@ func (s *Source) mayHide(path, name string, gone *absence) bool {
 	return f.Unclear && !f.later[name] && (gone == nil || isTogether || strings.Contains(f.text, s.baseOf(name)))
 }
 
-// baseOf returns what a manifest says of the name of a pod or object: without its kind and
-// namespace, the node that pods are called by, and the number that a workload's pods have.
+// baseOf returns the part of a pod's or object's name that a manifest has: without kind and
+// namespace, without the node suffix, and without the ordinal of a workload's pod.
 func (s *Source) baseOf(name string) string {
 	name = name[strings.LastIndex(name, "/")+1:]
 	if s.NameSuffix {
@@ -68,9 +71,9 @@ func (s *Source) baseOf(name string) string {
 	return strings.TrimSuffix(base, "-")
 }
 
-// hidden returns a file that may give what has the name and is gone; nil: not known since when.
-// It is one that cannot be read as it is, else one that is being written; "": all were read
-// completely that may. isUnclear tells the two apart.
+// hidden returns a file that may give the pod or object of that name, which is gone; gone is nil if
+// it is not known since when. It prefers a file that cannot be read as it is (isUnclear) to one
+// that is being written. "": all files that may give it were read completely.
 func (s *Source) hidden(name string, gone *absence) (path string, isUnclear bool) {
 	for _, at := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[at]
@@ -85,8 +88,8 @@ func (s *Source) hidden(name string, gone *absence) (path string, isUnclear bool
 	return path, false
 }
 
-// noteLater records of the contents that cannot be read completely which pods and objects were
-// first given beside them. What the first look ever finds given counts as such.
+// noteLater records, for each content that cannot be read completely, which pods and objects were
+// first given by other files after it was seen. Whatever the very first pass finds counts as such.
 func (r *resolution) noteLater() {
 	s := r.source
 	if s.here == nil && s.Dir != "" || len(s.folder) > 0 {

@@ -11,25 +11,24 @@ import (
 	"monopod/manifests/documents"
 )
 
-// Answer is what came of asking the URL for manifests: a complete body, or why
-// there is none, or neither when the last body is still the current one.
+// Answer is the result of requesting manifests from the URL: a complete body, or the problem, or
+// neither if the last body is still current.
 type Answer struct {
-	Data []byte // a complete body; nil: there is none, or it is the last one again
-	// Unproven is set if the body may have been cut short: what lacks in it is
-	// not gone.
+	Data []byte // a complete body; nil: there is none, or the last one is current
+	// Unproven is set if the body may have been cut short: what is missing in it is not gone.
 	Unproven bool
-	ETag     string // of the body, as the server wrote it; "": none
+	ETag     string // of the body, as the server sent it; "": none
 	Modified string // its Last-Modified; "": none
-	Problem  string // why nothing could be read and what to do; "": it could
+	Problem  string // why nothing could be read and the remedy; "": none
 }
 
-// IsURL reports whether what gives a pod is a URL rather than the path of a file.
+// IsURL reports whether a pod's source is a URL rather than the path of a file.
 func IsURL(file string) bool {
 	return strings.HasPrefix(file, "http://") || strings.HasPrefix(file, "https://")
 }
 
-// URLName returns what a URL is called in reports: without user, password and the
-// values of its query, which may be secrets.
+// URLName returns the name of a URL in reports: without user, password and the values of its query,
+// which may be secrets.
 func URLName(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -43,8 +42,7 @@ func URLName(raw string) string {
 	return text
 }
 
-// CheckURL returns why a URL cannot be asked for manifests. The error quotes
-// nothing of it.
+// CheckURL returns why manifests cannot be requested from a URL. The error quotes nothing of it.
 func CheckURL(raw string) error {
 	if raw == "" {
 		return nil
@@ -56,7 +54,7 @@ func CheckURL(raw string) error {
 	return nil
 }
 
-// knowURL gives the Source the URL as one more file, with what it said last.
+// knowURL adds the URL as one more file, with its last answer.
 func (s *Source) knowURL() {
 	if s.URL != "" {
 		s.urlName = URLName(s.URL)
@@ -65,7 +63,7 @@ func (s *Source) knowURL() {
 		s.recallUnclear(s.urlName, f)
 		if s.Cached != nil {
 			s.decodeAnswer(f, *s.Cached, time.Time{})
-			s.recallUnclear(s.urlName, f) // the URL may have said that later, and is to say it again
+			s.recallUnclear(s.urlName, f) // the record may be of a later answer than the cached one
 		}
 	}
 	for key, p := range s.current {
@@ -80,7 +78,7 @@ func (s *Source) knowURL() {
 	}
 }
 
-// dropURLs forgets the URLs of former agents whose pods are gone.
+// dropURLs drops the URLs of former agents whose pods are gone.
 func (s *Source) dropURLs() {
 	for path := range s.files {
 		if IsURL(path) && path != s.urlName && !s.gave(path) {
@@ -89,7 +87,7 @@ func (s *Source) dropURLs() {
 	}
 }
 
-// dropFiles forgets the files of the folder that keep does not name.
+// dropFiles drops the states of files that are not in keep, which is sorted.
 func (s *Source) dropFiles(keep []string) {
 	for path := range s.files {
 		_, stays := slices.BinarySearch(keep, path)
@@ -99,7 +97,7 @@ func (s *Source) dropFiles(keep []string) {
 	}
 }
 
-// answered takes what came of asking the URL.
+// answered handles an answer of the URL.
 func (s *Source) answered(a Answer) {
 	f := s.files[s.urlName]
 	switch {
@@ -117,8 +115,8 @@ func (s *Source) answered(a Answer) {
 	}
 }
 
-// decodeAnswer makes a body the content of the URL's state, and reports whether it
-// was another one. now is zero for one that came who knows when.
+// decodeAnswer stores a body as the content of the URL's state, and reports whether it differs from
+// the last. now is zero for a cached one, whose time is unknown.
 func (s *Source) decodeAnswer(f *fileState, a Answer, now time.Time) bool {
 	f.unproven = a.Unproven
 	hash := hashOf(a.Data)
@@ -134,8 +132,8 @@ func (s *Source) decodeAnswer(f *fileState, a Answer, now time.Time) bool {
 	return true
 }
 
-// keepAnswer saves an answer for the next agent. One that cannot be saved only lacks
-// if that agent has no network.
+// keepAnswer saves an answer for the next agent. A failed save matters only if that agent has no
+// network.
 func (s *Source) keepAnswer(a Answer) {
 	err := s.SaveAnswer(a)
 	if err != nil && !s.unsaved {
@@ -145,12 +143,12 @@ func (s *Source) keepAnswer(a Answer) {
 	s.unsaved = err != nil
 }
 
-// keepOfURL decides on a current pod that the URL gave. Files win over the URL, and
+// keepOfURL decides on a current pod that the URL gave. Files take precedence over the URL, and
 // only a complete answer without error removes the pod.
 func (r *resolution) keepOfURL(key Key, pod *Pod) {
 	list, f := r.claims[key], r.source.files[pod.File]
 	switch {
-	case len(list) > 0: // those of files come first
+	case len(list) > 0: // claims of files come first
 		r.take(key, list[0])
 	case r.refused[key] != "":
 		r.pods[key], r.held[key] = pod.In(r.refused[key]), true
@@ -161,8 +159,8 @@ func (r *resolution) keepOfURL(key Key, pod *Pod) {
 	}
 }
 
-// lacks is the absence of what the URL's content does not give any more; nil: it is not known
-// since when.
+// lacks returns the absence of what the URL's content no longer gives; nil: it is not known since
+// when.
 func (f *fileState) lacks() *absence {
 	if f.since.IsZero() {
 		return nil
@@ -170,31 +168,31 @@ func (f *fileState) lacks() *absence {
 	return &absence{went: f.since, since: f.since}
 }
 
-// isRecalled reports whether what is known of the URL's content is of one that a former Source had
-// of it, and that was not said again yet.
+// isRecalled reports whether version, later and before are those of a content that a former Source
+// got from the URL, and that no answer has confirmed yet.
 func (f *fileState) isRecalled() bool { return f.stale && f.version != "" && f.version != f.hash }
 
-// doubtful reports whether what lacks in the content of a URL may be there still.
+// doubtful reports whether what is missing in the content of a URL may still exist.
 func (f *fileState) doubtful() bool { return f.stale || f.unproven || f.mayGive() }
 
-// isForgotten reports whether a pod or an object of a stale content was forgotten, which is the
-// URL's, and so no answer has given it since.
+// isForgotten reports whether a pod or an object of stale content was forgotten: then the content
+// is the URL's, and no answer has given the pod or object since.
 func (s *Source) isForgotten(path, name string) bool {
 	_, forgotten := s.record.Forgotten[name]
 	return forgotten && IsURL(path)
 }
 
-// leave records that what a file says of a name counts for nothing, as it is forgotten.
+// leave records that a file's content for a name has no effect because the name is forgotten.
 func (r *resolution) leave(path, name string) { r.left[path] = append(r.left[path], name) }
 
-// rejectURL reports that what file gives is not taken from the URL, too.
+// rejectURL reports in the URL's problems that its pod is not used, as file gives the pod.
 func (r *resolution) rejectURL(key Key, file string) {
 	if list := r.claims[key]; len(list) > 0 && IsURL(list[0].path) {
 		r.rejectOthers(key, file)
 	}
 }
 
-// asked returns the problems of asking the URL.
+// asked returns the problems of requesting the URL.
 func (f *fileState) asked(path string) []decode.Problem {
 	var all []decode.Problem
 	if f.trouble != "" {

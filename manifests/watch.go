@@ -8,8 +8,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// isManifest reports whether a name in the folder is a manifest's: *.yaml, *.yml and
-// *.json, neither hidden nor an editor's own.
+// isManifest reports whether a name in the folder is a manifest's: *.yaml, *.yml and *.json,
+// neither hidden nor an editor's temporary file.
 func isManifest(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") {
 		return false
@@ -21,25 +21,25 @@ func isManifest(name string) bool {
 	return false
 }
 
-// watch is a hint giver: it tells that something moved in one folder. The
-// zero watch tells nothing. It belongs to the Source's goroutine.
+// watch reports events in one folder as hints. The zero watch reports nothing. It belongs to the
+// Source's goroutine.
 type watch struct {
 	watcher *fsnotify.Watcher
-	on      signature // dev and ino of the folder that is watched
+	on      signature // dev and ino of the watched folder
 }
 
-// folderID is what of a signature stays while a folder is the same.
+// folderID returns the part of a signature that identifies a folder.
 func folderID(s signature) signature { return signature{dev: s.dev, ino: s.ino} }
 
-// watched is a watch of a folder that was set, or why it was not.
+// watched is a new watch of a folder, or why there is none.
 type watched struct {
-	watcher *fsnotify.Watcher // nil: the one that there is stays
-	on      signature         // zero: none is wanted
+	watcher *fsnotify.Watcher // nil: the present one stays
+	on      signature         // zero: no watch is wanted
 	err     error
 }
 
-// setWatch watches the folder at path, whose identity is id, unless it is what is watched
-// already: on. A folder that replaced another under the same name is another.
+// setWatch watches the folder at path, whose identity is id, unless on is the same folder: that is
+// watched already. A folder that replaced another under the same name has another identity.
 func setWatch(path string, id, on signature) watched {
 	w := watched{on: id}
 	if id == on {
@@ -55,7 +55,7 @@ func setWatch(path string, id, on signature) watched {
 	return w
 }
 
-// close ends a watch that nobody takes.
+// close closes a watch that is not taken over.
 func (w *watched) close() {
 	if w.watcher != nil {
 		_ = w.watcher.Close()
@@ -65,8 +65,7 @@ func (w *watched) close() {
 
 var errUnwatched = errors.New("the folder is not watched")
 
-// take makes a watch that was set the one that tells. The error says that the folder is not
-// watched.
+// take replaces the present watch by a new one. It returns an error if the folder is not watched.
 func (w *watch) take(set watched) error {
 	switch {
 	case set.watcher != nil:
@@ -75,21 +74,21 @@ func (w *watch) take(set watched) error {
 	case set.err != nil:
 		w.close()
 		return set.err
-	case w.watcher == nil || w.on != set.on: // none is wanted, or it ended since it was asked for
+	case w.watcher == nil || w.on != set.on: // no watch is wanted, or it ended after the survey started
 		return errUnwatched
 	}
 	return nil
 }
 
-// close ends the watching.
+// close ends the watch.
 func (w *watch) close() {
 	if w.watcher != nil {
-		_ = w.watcher.Close() // inotify's close has nothing to lose
+		_ = w.watcher.Close() // closing inotify loses nothing
 	}
 	*w = watch{}
 }
 
-// events never delivers while nothing is watched.
+// events returns a channel that never delivers while nothing is watched.
 func (w *watch) events() <-chan fsnotify.Event {
 	if w.watcher == nil {
 		return nil

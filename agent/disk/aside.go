@@ -8,15 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AsideOf is where Aside moves what is at a path.
+// AsideOf returns the path to which Aside moves the file or folder at a path.
 func AsideOf(path string) string { return path + ".corrupt" }
 
-// WithoutAside returns the name of the file that AsideOf made a name of, and any other name
-// as it is.
+// WithoutAside returns the name from which AsideOf made a name, and any other name unchanged.
 func WithoutAside(name string) string { return strings.TrimSuffix(name, ".corrupt") }
 
-// Aside moves what is at a path out of the way, in place of what was moved there before.
-// What has too long a name for that is removed.
+// Aside moves what is at a path out of the way and replaces what was moved there before. It removes
+// a file whose name is too long for that.
 func Aside(path string) error {
 	if err := os.RemoveAll(AsideOf(path)); err != nil && !errors.Is(err, unix.ENAMETOOLONG) {
 		return err
@@ -28,8 +27,8 @@ func Aside(path string) error {
 	return err
 }
 
-// replace is os.Rename for files. A folder where the new file belongs, which only a
-// damaged disk has there, is put aside.
+// replace is os.Rename for files. If there is a folder at path, which only a damaged disk causes,
+// it moves the folder aside.
 func replace(part, path string) error {
 	err := os.Rename(part, path)
 	if i, no := os.Lstat(path); err == nil || no != nil || !i.IsDir() {

@@ -13,17 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is an open folder that others may write to. It is one goroutine's. Names
-// are those of its entries, never paths.
+// Dir is an open folder that others may write to. One goroutine uses it. Names are those of its
+// entries, never paths.
 type Dir struct {
 	fd      int
 	path    string // for errors
 	listing listing
 }
 
-// OpenDir opens a folder. Others may write to the last depth of the folders that
-// the path names: none of these may be a link. Those above belong to the agent or
-// the machine's owner, and may be reached by links.
+// OpenDir opens a folder. Others may write to the last depth folders of the path: none of these may
+// be a link. The folders above belong to the agent or the machine's owner, and may be links.
 func OpenDir(path string, depth int) (*Dir, error) {
 	if depth == 0 {
 		fd, err := open(path, unix.O_RDONLY|unix.O_DIRECTORY)
@@ -42,10 +41,10 @@ func OpenDir(path string, depth int) (*Dir, error) {
 		d.Close()
 		return &Dir{fd: fd, path: path}, nil
 	}
-	return d.walk(below) // which works without openat2, and names the element that fails
+	return d.walk(below) // works without openat2, and names the element that fails
 }
 
-// split splits a path into its last depth of elements and the rest above.
+// split splits a path into its last depth elements and the rest above.
 func split(path string, depth int) (top string, below []string) {
 	for range depth {
 		below = append(below, filepath.Base(path))
@@ -74,7 +73,7 @@ func (d *Dir) Close() error { return unix.Close(d.fd) }
 // Path returns the path of an entry, for messages.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
 
-// checkName refuses a text that is not the name of an entry.
+// checkName refuses a text that cannot be the name of an entry.
 func checkName(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return fs.ErrInvalid
@@ -82,7 +81,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// OpenDir opens a folder in it.
+// OpenDir opens a folder in this one.
 func (d *Dir) OpenDir(name string) (*Dir, error) {
 	if err := checkName(name); err != nil {
 		return nil, pathError("open", d.Path(name), err)
@@ -99,7 +98,7 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	return &Dir{fd: fd, path: d.Path(name)}, nil
 }
 
-// Open opens a regular file in it to read it.
+// Open opens a regular file in the folder for reading.
 func (d *Dir) Open(name string) (*os.File, error) {
 	if err := checkName(name); err != nil {
 		return nil, pathError("open", d.Path(name), err)
@@ -107,8 +106,8 @@ func (d *Dir) Open(name string) (*os.File, error) {
 	return openFile(d.fd, name, d.Path(name))
 }
 
-// Create makes a file that was not there and opens it to write. What has the
-// name and is no folder goes first.
+// Create creates a new file and opens it for writing. It first removes an existing entry of that
+// name, unless that is a folder.
 func (d *Dir) Create(name string, perm fs.FileMode) (*os.File, error) {
 	if err := d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -120,7 +119,7 @@ func (d *Dir) Create(name string, perm fs.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(fd), d.Path(name)), nil
 }
 
-// MkdirExactly makes a folder in it with exactly that mode, of which the umask takes nothing.
+// MkdirExactly creates a folder with exactly that mode, independent of the umask.
 func (d *Dir) MkdirExactly(name string, perm fs.FileMode) error {
 	if err := d.Mkdir(name, perm); err != nil {
 		return err
@@ -136,7 +135,7 @@ func (d *Dir) MkdirExactly(name string, perm fs.FileMode) error {
 	return nil
 }
 
-// Mkdir makes a folder in it. The umask takes bits of the mode.
+// Mkdir creates a folder. The umask removes bits of the mode.
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
 	err := checkName(name)
 	if err == nil {
@@ -148,7 +147,7 @@ func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
 	return nil
 }
 
-// Remove removes an entry that is no folder.
+// Remove removes an entry that is not a folder.
 func (d *Dir) Remove(name string) error {
 	err := checkName(name)
 	if err == nil {
@@ -160,13 +159,13 @@ func (d *Dir) Remove(name string) error {
 	return nil
 }
 
-// Replace renames an entry and puts it in the place of another.
+// Replace renames an entry and replaces another one by it.
 func (d *Dir) Replace(from, to string) error { return d.renamed(from, to, d.rename(from, to, 0)) }
 
-// Rename renames an entry and never replaces another, which is fs.ErrExist.
+// Rename renames an entry and never replaces another: if there is one, the error is fs.ErrExist.
 func (d *Dir) Rename(from, to string) error {
 	err := d.rename(from, to, unix.RENAME_NOREPLACE)
-	if err == unix.EINVAL || err == unix.ENOSYS { // a file system that cannot say so
+	if err == unix.EINVAL || err == unix.ENOSYS { // a file system without that flag
 		if _, there := d.Stat(to); there == nil {
 			err = unix.EEXIST
 		} else {
@@ -193,7 +192,7 @@ func (d *Dir) renamed(from, to string, err error) error {
 	return nil
 }
 
-// SetTime sets when an entry was written to last.
+// SetTime sets when an entry was last modified.
 func (d *Dir) SetTime(name string, at time.Time) error {
 	t, err := unix.TimeToTimespec(at)
 	if err = errors.Join(err, checkName(name)); err == nil {
@@ -205,7 +204,7 @@ func (d *Dir) SetTime(name string, at time.Time) error {
 	return nil
 }
 
-// Sync makes what was done to its names last.
+// Sync makes changes of the folder's entries durable.
 func (d *Dir) Sync() error {
 	if err := unix.Fsync(d.fd); err != nil {
 		return pathError("sync", d.path, err)
@@ -213,8 +212,8 @@ func (d *Dir) Sync() error {
 	return nil
 }
 
-// Each calls do with the name of each entry until it returns an error, which
-// is returned. However many entries there are, few are held in memory.
+// Each calls do with the name of each entry until it returns an error, which Each returns. However
+// many entries there are, few are held in memory.
 func (d *Dir) Each(do func(name string) error) error {
 	if err := d.listing.rewind(d.fd); err != nil {
 		return pathError("read", d.path, err)
@@ -233,7 +232,8 @@ func (d *Dir) Each(do func(name string) error) error {
 	}
 }
 
-// DirOf opens a folder that is open already, maybe for its place only. path is for errors.
+// DirOf opens a folder that is already open, possibly as a reference only (O_PATH). path is for
+// errors.
 func DirOf(f *os.File, path string) (*Dir, error) {
 	fd, err := open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -242,7 +242,7 @@ func DirOf(f *os.File, path string) (*Dir, error) {
 	return &Dir{fd: fd, path: path}, nil
 }
 
-// OpenOwn is Open for what must not be mounted there, which is ErrMounted.
+// OpenOwn is Open for a file that must not be a mount point: then the error is ErrMounted.
 func (d *Dir) OpenOwn(name string) (*os.File, error) {
 	place, err := d.openHere(name, unix.O_PATH)
 	if err != nil {
@@ -251,8 +251,8 @@ func (d *Dir) OpenOwn(name string) (*os.File, error) {
 	return openPlace(place, d.Path(name))
 }
 
-// Link gives a file of another folder a name in this one. What has the name and is no
-// folder goes first.
+// Link gives a file of another folder a name in this one. It first removes an existing entry of
+// that name, unless that is a folder.
 func (d *Dir) Link(name string, from *Dir, of string) error {
 	err := errors.Join(checkName(name), checkName(of))
 	if err == nil {
@@ -269,8 +269,8 @@ func (d *Dir) Link(name string, from *Dir, of string) error {
 	return nil
 }
 
-// Each calls do with the name of each entry of a folder, as of OpenDir, in no order. A folder
-// that is not there has none.
+// Each calls do with the name of each entry of a folder, in no order. path and depth are OpenDir's.
+// A missing folder has no entries.
 func Each(path string, depth int, do func(name string) error) error {
 	d, err := OpenDir(path, depth)
 	if errors.Is(err, fs.ErrNotExist) {

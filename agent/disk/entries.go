@@ -11,20 +11,20 @@ import (
 // entry is one name in a folder, as the kernel lists it.
 type entry struct {
 	name string
-	kind uint8 // such as unix.DT_DIR; some file systems only say DT_UNKNOWN
-	next int64 // where in the folder the entry behind it is
+	kind uint8 // such as unix.DT_DIR; some file systems report only DT_UNKNOWN
+	next int64 // the position of the entry behind it in the folder
 }
 
-// mayBeDir reports whether only opening it can tell that it is no folder.
+// mayBeDir reports whether the entry is a folder, or only opening it can show whether it is.
 func (e entry) mayBeDir() bool { return e.kind == unix.DT_DIR || e.kind == unix.DT_UNKNOWN }
 
-// listing is the entries of an open folder, of which few are in memory at a time.
+// listing lists the entries of an open folder, with few in memory at a time.
 type listing struct {
-	block, rest []byte // as of getdents64, and what of it comes next
-	now, behind int64  // where in the folder the entry is that came last, and the one behind it
-	again       bool   // the entry that came last comes once more
+	block, rest []byte // the last result of getdents64, and the unread rest of it
+	now, behind int64  // positions of the last returned entry, and of the one behind it
+	again       bool   // return the last entry once more
 	last        entry
-	came        int // entries since the beginning
+	came        int // entries returned since the beginning
 }
 
 // next returns the next entry; false: there is none.
@@ -49,7 +49,7 @@ func (l *listing) next(fd int) (e entry, ok bool, err error) {
 	}
 }
 
-// read reads the next piece of the folder; false: it has no more.
+// read reads the next part of the folder; false: there is no more.
 func (l *listing) read(fd int) (bool, error) {
 	if l.block == nil {
 		l.block = make([]byte, 8<<10)
@@ -64,7 +64,7 @@ func (l *listing) read(fd int) (bool, error) {
 	}
 }
 
-// cut takes the first entry of what was read: a linux_dirent64.
+// cut returns the first unread entry: a linux_dirent64.
 func (l *listing) cut() entry {
 	const next, size, kind, name = 8, 16, 18, 19
 	b := l.rest
@@ -73,14 +73,14 @@ func (l *listing) cut() entry {
 	return entry{string(text), b[kind], int64(binary.NativeEndian.Uint64(b[next:]))}
 }
 
-// seek goes on from where in the folder an entry is.
+// seek continues the listing at the position of an entry.
 func (l *listing) seek(fd int, at int64) error {
 	l.rest, l.again, l.now, l.behind = nil, false, at, at
 	_, err := unix.Seek(fd, at, io.SeekStart)
 	return err
 }
 
-// rewind starts from the beginning.
+// rewind restarts the listing.
 func (l *listing) rewind(fd int) error {
 	l.came = 0
 	return l.seek(fd, 0)

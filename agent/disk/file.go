@@ -1,8 +1,8 @@
 // Package disk opens, writes and removes files that others, or a power cut, may have tampered with.
 //
 // It follows no link, waits for no other process, reads regular files only, and writes to new files
-// only, but for OpenInPlace. Whatever goes through folders that containers fill goes by Walk.
-// WriteFile, ReplaceFile, ReplaceUnsynced and EnsureFile say what a power cut may take.
+// only, except OpenInPlace. Use Walk for folders that containers fill. WriteFile, ReplaceFile,
+// ReplaceUnsynced and EnsureFile describe what a power cut may undo.
 package disk
 
 import (
@@ -17,17 +17,17 @@ import (
 )
 
 var (
-	// ErrLink: a link is where a file or folder should be.
+	// ErrLink means that a link is where a file or folder should be.
 	ErrLink = errors.New("it is a link, and links are not followed here")
-	// ErrNotRegular: a pipe, a device or the like is where a file should be.
+	// ErrNotRegular means that a pipe, a device or the like is where a file should be.
 	ErrNotRegular = errors.New("it is not a regular file")
 )
 
-// configLimit is more than files of credentials and their like have, in bytes.
+// configLimit is larger than files of credentials and the like, in bytes.
 const configLimit = 1 << 20
 
-// Open opens a regular file to read it. Others may write to the last depth of
-// the folders that the path names, too: with 1, to that of the file itself.
+// Open opens a regular file for reading. Others may write to the last depth elements of the path:
+// with 1, to the file itself.
 func Open(path string, depth int) (*os.File, error) {
 	if depth == 0 {
 		return openFile(unix.AT_FDCWD, path, path)
@@ -40,15 +40,15 @@ func Open(path string, depth int) (*os.File, error) {
 	return d.Open(filepath.Base(path))
 }
 
-// ReadConfig reads a file of at most 1 MiB that only the owner of the machine
-// writes to: it may be a link.
+// ReadConfig reads a file of at most 1 MiB that only the owner of the machine writes: it may be a
+// link.
 func ReadConfig(path string) ([]byte, error) {
 	b, _, err := ReadSecret(path)
 	return b, err
 }
 
-// ReadSecret is ReadConfig for a file that not all may read: it returns the
-// permissions of what it read, too.
+// ReadSecret is ReadConfig for a file that not all users may read: it also returns the permissions
+// of the file.
 func ReadSecret(path string) ([]byte, fs.FileMode, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -63,7 +63,7 @@ func ReadSecret(path string) ([]byte, fs.FileMode, error) {
 	return b, fi.Mode().Perm(), err
 }
 
-// ReadAll reads an open file that has no more than limit bytes.
+// ReadAll reads an open file of at most limit bytes.
 func ReadAll(f *os.File, limit int) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err == nil && len(b) > limit {
@@ -72,8 +72,7 @@ func ReadAll(f *os.File, limit int) ([]byte, error) {
 	return b, err
 }
 
-// Tail returns the end of a file, at most limit bytes of it. The path and depth
-// are Open's.
+// Tail returns the end of a file, at most limit bytes. path and depth are Open's.
 func Tail(path string, depth, limit int) ([]byte, error) {
 	f, err := Open(path, depth)
 	if err != nil {
@@ -86,15 +85,15 @@ func Tail(path string, depth, limit int) ([]byte, error) {
 	}
 	b := make([]byte, min(i.Size(), int64(limit)))
 	n, err := f.ReadAt(b, i.Size()-int64(len(b)))
-	if errors.Is(err, io.EOF) { // it was cut meanwhile
+	if errors.Is(err, io.EOF) { // it was truncated meanwhile
 		err = nil
 	}
 	return b[:n], err
 }
 
-// openFile opens a file by its name in an open folder. What it is is looked at
-// before it is opened, as already the opening of a device may do something; it
-// is opened by what was looked at, so that nothing comes between.
+// openFile opens a file by its name in an open folder. It checks the type before it opens the file,
+// as opening a device can have side effects; it opens the file through the reference that it
+// checked, so that the file cannot be exchanged in between.
 func openFile(dir int, name, path string) (*os.File, error) {
 	place, err := openat(dir, name, unix.O_PATH)
 	if err != nil {
@@ -103,7 +102,7 @@ func openFile(dir int, name, path string) (*os.File, error) {
 	return openPlace(place, path)
 }
 
-// openPlace opens a file that is open for its place only, and closes that. It opens no device
+// openPlace opens a file from a reference (O_PATH), and closes the reference. It opens no device
 // and waits for no pipe.
 func openPlace(place int, path string) (*os.File, error) {
 	defer unix.Close(place)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// GiveTo gives an entry of the folder to a group, and then sets its mode to what mode makes of
-// it. Of a link it only changes the group. What is mounted there is ErrMounted.
+// GiveTo gives an entry of the folder to a group, and then sets its mode to the result of mode. Of
+// a link it changes the group only. The error for a mount point is ErrMounted.
 func (d *Dir) GiveTo(name string, group int, mode func(Stat) uint32) error {
 	fd, err := d.openHere(name, unix.O_PATH)
 	if err != nil {
@@ -23,7 +23,7 @@ func (d *Dir) GiveSelfTo(group int, mode func(Stat) uint32) error {
 	return give(d.fd, d.path, group, mode)
 }
 
-// Chmod sets the mode of the folder itself, wherever its name leads meanwhile.
+// Chmod sets the mode of the open folder itself, wherever its name leads meanwhile.
 func (d *Dir) Chmod(perm fs.FileMode) error {
 	if err := unix.Fchmod(d.fd, uint32(perm.Perm())); err != nil {
 		return pathError("chmod", d.path, err)
@@ -31,13 +31,13 @@ func (d *Dir) Chmod(perm fs.FileMode) error {
 	return nil
 }
 
-// give changes what is open, maybe only for its place.
+// give changes an open file or folder, possibly open as a reference only (O_PATH).
 func give(fd int, path string, group int, mode func(Stat) uint32) error {
 	if err := unix.Fchownat(fd, "", -1, group, unix.AT_EMPTY_PATH); err != nil {
 		return pathError("chown", path, err)
 	}
 	var s Stat
-	if err := unix.Fstat(fd, &s.Stat_t); err != nil { // after the chown, which drops setgid bits
+	if err := unix.Fstat(fd, &s.Stat_t); err != nil { // after the chown, which removes setgid bits
 		return pathError("stat", path, err)
 	}
 	if s.IsLink() {

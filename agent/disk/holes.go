@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NextData returns where the next part of a file of that size with content begins and ends; at
-// and behind the size: there is none.
+// NextData returns the beginning and the end of the next part of a file that is not a hole; if data
+// is at least size, there is none.
 func NextData(f *os.File, at, size int64) (data, hole int64, err error) {
 	data, err = unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
-	if err == unix.ENXIO { // nothing but a hole
+	if err == unix.ENXIO { // only a hole follows
 		return size, size, nil
 	}
 	if err == nil {

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrOtherNames: a file has another name, under which it may be somebody else's.
+// ErrOtherNames means that a file has another name, through which it may belong to another user.
 var ErrOtherNames = errors.New("it has another name, too")
 
-// OpenInPlace opens a regular file to read and to change it, for those who have this
-// very file open or mounted. The folder must be the agent's own. The file may have any
-// size, and others may write to it at the same time.
+// OpenInPlace opens a regular file for reading and writing, for files that other processes have
+// open or mounted. The folder must be the agent's own. The file may have any size, and others may
+// write to it at the same time.
 func OpenInPlace(path string) (*os.File, error) {
 	place, err := Open(path, 0)
 	if err != nil {

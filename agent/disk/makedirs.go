@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// MkdirAll makes a folder and those above that are missing, each with exactly that mode: the
-// umask takes nothing of it. Nobody else may write to the folders above.
+// MkdirAll creates a folder and its missing parents, each with exactly that mode, independent of
+// the umask. Only the agent may be able to write to the folders above.
 func MkdirAll(path string, perm fs.FileMode) error {
 	if i, err := os.Stat(path); err == nil && i.IsDir() {
 		return nil
@@ -22,15 +22,15 @@ func MkdirAll(path string, perm fs.FileMode) error {
 	if err == nil {
 		return os.Chmod(path, perm)
 	}
-	if i, failed := os.Stat(path); errors.Is(err, fs.ErrExist) && failed == nil && i.IsDir() { // another was faster
+	if i, failed := os.Stat(path); errors.Is(err, fs.ErrExist) && failed == nil && i.IsDir() { // another process was faster
 		return nil
 	}
 	return err
 }
 
-// MakeDirs makes the missing ones of the last depth of the folders that the path
-// names, each with exactly that mode, and returns the paths of those it made, innermost
-// first. The folders above must exist. The path and depth are OpenDir's.
+// MakeDirs creates the missing ones of the last depth folders of the path, each with exactly that
+// mode, and returns the paths of those that it created, innermost first. The folders above must
+// exist. path and depth are OpenDir's.
 func MakeDirs(path string, depth int, perm fs.FileMode) (made []string, err error) {
 	top, below := split(path, depth)
 	d, err := OpenDir(top, 0)

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open opens what has a path of the agent's own.
+// open opens a path of the agent's own.
 func open(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
@@ -17,8 +17,8 @@ func open(path string, flags int) (int, error) {
 	}
 }
 
-// beneath opens a folder in folders in an open one, none of which may be a link.
-// Any error means: it has to be done step by step.
+// beneath opens a nested folder of an open one; none of the folders on the way may be a link. Any
+// error means that the caller has to go step by step.
 func beneath(dir int, names []string) (int, error) {
 	for _, name := range names {
 		if err := checkName(name); err != nil {
@@ -31,7 +31,7 @@ func beneath(dir int, names []string) (int, error) {
 	})
 }
 
-// openat opens what has a name in an open folder, be it a link itself.
+// openat opens an entry of an open folder; a link is opened itself.
 func openat(dir int, name string, flags int) (int, error) {
 	for {
 		fd, err := unix.Openat(dir, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -41,8 +41,8 @@ func openat(dir int, name string, flags int) (int, error) {
 	}
 }
 
-// reopen opens for reading a file that is open as a reference only. It does not
-// wait for the holder of a lease on it: that is an error.
+// reopen opens for reading a file that is open as a reference only (O_PATH). It does not wait for
+// the holder of a lease on the file: that is an error.
 func reopen(place int) (int, error) {
 	return open("/proc/self/fd/"+strconv.Itoa(place), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 }

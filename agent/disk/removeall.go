@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveAll removes what is at a path with all below, as a Walk goes: nothing through a
-// link or a mount, which is ErrMounted. That nothing is there is no error. Others may
-// write to what is removed, but not to the folder that it is in.
+// RemoveAll removes what is at a path with everything below, by a Walk: nothing through a link or a
+// mount, for which it returns ErrMounted. A missing path is not an error. Others may write to what
+// is removed, but not to the parent folder.
 func RemoveAll(ctx context.Context, path string) error {
 	d, err := OpenDir(filepath.Dir(path), 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -24,7 +24,7 @@ func RemoveAll(ctx context.Context, path string) error {
 	return d.RemoveAll(ctx, filepath.Base(path))
 }
 
-// RemoveAll removes an entry with all below.
+// RemoveAll removes an entry with everything below.
 func (d *Dir) RemoveAll(ctx context.Context, name string) error {
 	for {
 		below, err := d.OpenBelow(name)
@@ -47,10 +47,10 @@ func (d *Dir) RemoveAll(ctx context.Context, name string) error {
 	}
 }
 
-// Empty removes all that is in a folder.
+// Empty removes everything in a folder.
 func (d *Dir) Empty(ctx context.Context) error { return d.until(ctx, remove) }
 
-// EmptyFolders removes all folders that are in it with all below, but no other entry of its own.
+// EmptyFolders removes all folders in this one with everything below, but no other entries.
 func (d *Dir) EmptyFolders(ctx context.Context) error {
 	return d.until(ctx, func(f Found) error {
 		if f.Step == Leaf && f.Depth == 1 {
@@ -60,10 +60,11 @@ func (d *Dir) EmptyFolders(ctx context.Context) error {
 	})
 }
 
-// errKept is an entry that stays.
+// errKept means that an entry stays.
 var errKept = errors.New("it stays")
 
-// until removes until there is nothing left to remove: removing while reading can hide entries.
+// until repeats the removal until there is nothing left to remove: removing while reading can hide
+// entries.
 func (d *Dir) until(ctx context.Context, what func(Found) error) error {
 	for {
 		if n, err := d.empty(ctx, what); err != nil || n == 0 {
@@ -72,7 +73,8 @@ func (d *Dir) until(ctx context.Context, what func(Found) error) error {
 	}
 }
 
-// empty removes what it comes by, and returns how many entries of its own that were.
+// empty removes the entries that it finds, and returns how many of them were directly in the
+// folder.
 func (d *Dir) empty(ctx context.Context, what func(Found) error) (n int, err error) {
 	err = Walk(ctx, d, func(f Found) error {
 		err := what(f)
@@ -87,7 +89,7 @@ func (d *Dir) empty(ctx context.Context, what func(Found) error) (n int, err err
 	return n, err
 }
 
-// remove removes what a walk comes by.
+// remove removes an entry that a walk visits.
 func remove(f Found) error {
 	switch {
 	case f.Step == Mounted:
@@ -111,7 +113,7 @@ func (d *Dir) removeFolder(name string) error {
 	return nil
 }
 
-// gone is err, unless it says that nothing was there.
+// gone returns err, or nil if it means that the entry is missing.
 func gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -119,7 +121,7 @@ func gone(err error) error {
 	return err
 }
 
-// OpenBelow opens a folder in it that is its own: no link, and nothing is mounted there.
+// OpenBelow opens a folder in this one that is neither a link nor a mount point.
 func (d *Dir) OpenBelow(name string) (*Dir, error) {
 	fd, _, err := d.enter(name)
 	if err != nil {

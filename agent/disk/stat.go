@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stat is what the kernel tells of an entry, not of what a link leads to.
+// Stat is the kernel's metadata of an entry; of a link itself, not of its target.
 type Stat struct{ unix.Stat_t }
 
-// Stat looks at an entry.
+// Stat returns the metadata of an entry.
 func (d *Dir) Stat(name string) (s Stat, err error) {
 	if err = checkName(name); err == nil {
 		err = unix.Fstatat(d.fd, name, &s.Stat_t, unix.AT_SYMLINK_NOFOLLOW)
@@ -21,7 +21,7 @@ func (d *Dir) Stat(name string) (s Stat, err error) {
 	return s, nil
 }
 
-// Self looks at the folder itself.
+// Self returns the metadata of the folder itself.
 func (d *Dir) Self() (s Stat, err error) {
 	if err = unix.Fstat(d.fd, &s.Stat_t); err != nil {
 		return s, pathError("stat", d.path, err)
@@ -29,7 +29,7 @@ func (d *Dir) Self() (s Stat, err error) {
 	return s, nil
 }
 
-// StatOf looks at an open file.
+// StatOf returns the metadata of an open file.
 func StatOf(f *os.File) (s Stat, err error) {
 	if err = unix.Fstat(int(f.Fd()), &s.Stat_t); err != nil {
 		return s, pathError("stat", f.Name(), err)
@@ -37,8 +37,8 @@ func StatOf(f *os.File) (s Stat, err error) {
 	return s, nil
 }
 
-// Lstat looks at a file, whose folders may be anyone's. It tells no more than
-// what there is to see.
+// Lstat returns the metadata of a file. Others may write to the folders of the path, so use the
+// result for information only.
 func Lstat(path string) (s Stat, err error) {
 	if err = unix.Lstat(path, &s.Stat_t); err != nil {
 		return s, pathError("stat", path, err)
@@ -48,18 +48,18 @@ func Lstat(path string) (s Stat, err error) {
 
 func (s *Stat) kind() uint32 { return s.Mode & unix.S_IFMT }
 
-// IsRegular, IsDir and IsLink tell what it is.
+// IsRegular, IsDir and IsLink report the type.
 func (s *Stat) IsRegular() bool { return s.kind() == unix.S_IFREG }
 func (s *Stat) IsDir() bool     { return s.kind() == unix.S_IFDIR }
 func (s *Stat) IsLink() bool    { return s.kind() == unix.S_IFLNK }
 
-// Size is in bytes.
+// Size returns the size in bytes.
 func (s *Stat) Size() int64 { return s.Stat_t.Size }
 
-// Changed returns when it was written to last.
+// Changed returns when the content was last modified.
 func (s *Stat) Changed() time.Time { return time.Unix(s.Mtim.Unix()) }
 
-// Same reports whether both are one file.
+// Same reports whether both are the same file.
 func (s *Stat) Same(o Stat) bool { return s.Dev == o.Dev && s.Ino == o.Ino }
 
 // Regular returns an error unless it is a regular file.

@@ -10,11 +10,11 @@ import (
 	"os"
 )
 
-// limit is more than any state file has, in bytes: the largest is the answer of a
-// manifest URL, of 10 MiB.
+// limit is larger than any state file, in bytes: the largest is the answer of a manifest URL, of up
+// to 10 MiB.
 const limit = 32 << 20
 
-// Damaged is the error of a file that does not hold what the agent wrote.
+// Damaged is the error of a file whose content the agent did not write.
 type Damaged struct {
 	Path string
 	Then string // what was done about it; "": nothing
@@ -30,9 +30,9 @@ func (d *Damaged) Error() string {
 
 func (d *Damaged) Unwrap() error { return d.Err }
 
-// Read reads a file. parse takes its content, and fails if that is not what the agent
-// writes. The error is fs.ErrNotExist if there is nothing at the path, *Damaged if
-// reading it again is in vain.
+// Read reads a file. parse is called with its content, and returns an error if the agent cannot
+// have written that. The error of Read is fs.ErrNotExist if there is nothing at the path, and
+// *Damaged if reading the file again would not help.
 func Read(path string, parse func([]byte) error) error {
 	damaged := func(err error) error { return &Damaged{Path: path, Err: err} }
 	f, err := Open(path, 0)
@@ -63,7 +63,7 @@ func Read(path string, parse func([]byte) error) error {
 	return nil
 }
 
-// ReadOrAside is Read for who owns the file: a damaged one is put aside.
+// ReadOrAside is Read for the owner of the file: a damaged one is moved aside.
 func ReadOrAside(path string, parse func([]byte) error) error {
 	err := Read(path, parse)
 	if d := (*Damaged)(nil); errors.As(err, &d) {
@@ -75,8 +75,8 @@ func ReadOrAside(path string, parse func([]byte) error) error {
 	return err
 }
 
-// JSON returns a parse for Read that decodes into v, a pointer. An error of it leaves v as
-// it is, and quotes no value.
+// JSON returns a parse function for Read that decodes into v, a pointer. If it returns an error, v
+// is unchanged, and the error quotes no value.
 func JSON[T any](v *T) func([]byte) error {
 	return func(b []byte) error {
 		var read T
@@ -88,7 +88,7 @@ func JSON[T any](v *T) func([]byte) error {
 	}
 }
 
-// notJSON says what is wrong without the values that json's errors quote.
+// notJSON returns the error without the values that json's errors quote.
 func notJSON(err error) error {
 	if s := (*json.SyntaxError)(nil); errors.As(err, &s) {
 		return fmt.Errorf("it is not valid JSON from byte %d on", s.Offset)
@@ -99,14 +99,14 @@ func notJSON(err error) error {
 	return errors.New("it is not valid JSON")
 }
 
-// head is how a sealed file begins. The checksum follows, and covers all that follows on it.
+// head is the beginning of a sealed file. The checksum follows, and covers everything behind it.
 const (
 	head   = `{"sum":"`
 	sumLen = 16
 )
 
-// Seal returns a JSON object with a checksum as its first field, by which Read sees
-// damage that leaves valid JSON. Readers that do not know the field ignore it.
+// Seal returns a JSON object with a checksum as its first field, by which Read detects damage that
+// leaves valid JSON. Readers that do not know the field ignore it.
 func Seal(object []byte) []byte {
 	rest := bytes.TrimSpace(object)[1:]
 	if rest[0] != '}' {
@@ -121,8 +121,8 @@ func sum(b []byte) string {
 	return hex.EncodeToString(s[:])[:sumLen]
 }
 
-// check compares a file with its checksum. A file of an agent that made none passes; one
-// whose beginning is nearly that of a sealed file does not.
+// check compares a file with its checksum. A file without one, from a former agent, passes; a file
+// whose beginning is almost that of a sealed file does not.
 func check(b []byte) error {
 	same := 0
 	for k := range min(len(head), len(b)) {
@@ -140,7 +140,7 @@ func check(b []byte) error {
 	return nil
 }
 
-// Remove removes a file with what was put aside of it.
+// Remove removes a file and what was moved aside from its path.
 func Remove(path string) error {
 	return errors.Join(os.RemoveAll(path), os.RemoveAll(AsideOf(path)))
 }

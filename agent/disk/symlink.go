@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Symlink makes a link in it. What has the name and is no folder goes first. Nothing here
-// follows it, but others may: where it leads is for the caller to judge.
+// Symlink creates a link in the folder. It first removes an existing entry of that name, unless
+// that is a folder. This package does not follow the link, but others may: the caller is
+// responsible for the target.
 func (d *Dir) Symlink(name, target string) error {
 	if err := d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -24,7 +25,7 @@ func (d *Dir) Symlink(name, target string) error {
 	return nil
 }
 
-// Readlink returns where a link in it leads.
+// Readlink returns the target of a link in the folder.
 func (d *Dir) Readlink(name string) (string, error) {
 	var target [unix.PathMax]byte
 	err := checkName(name)
@@ -38,7 +39,7 @@ func (d *Dir) Readlink(name string) (string, error) {
 	return string(target[:n]), nil
 }
 
-// Again opens the same folder once more.
+// Again opens the same folder a second time.
 func (d *Dir) Again() (*Dir, error) {
 	fd, err := openat(d.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {

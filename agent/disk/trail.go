@@ -12,47 +12,47 @@ import (
 const (
 	// maxOpen is how many folders of a Trail are open besides its top.
 	maxOpen = 32
-	// MaxDepth is how deep folders may be in each other: of each there are 16 bytes in memory.
+	// MaxDepth is how deep folders may be nested; each takes 16 bytes of memory.
 	MaxDepth = 1 << 20
-	// pathLimit bounds the paths in messages, of which each folder would repeat those above.
+	// pathLimit bounds the paths in messages, as each folder's path repeats those above it.
 	pathLimit = 512
 )
 
 var (
-	// ErrMounted: something is mounted where a folder's own entry should be.
+	// ErrMounted means that something is mounted where a folder's own entry should be.
 	ErrMounted = errors.New("something is mounted there")
-	// ErrMoved: a folder is not any more in the one through which it was opened.
+	// ErrMoved means that a folder is no longer in the one through which it was opened.
 	ErrMoved = errors.New("it was moved while it was read")
-	// ErrTooDeep: folders are more than MaxDepth deep in each other.
+	// ErrTooDeep means that folders are nested more than MaxDepth deep.
 	ErrTooDeep = fmt.Errorf("folders are more than %d deep in each other", MaxDepth)
 )
 
-// Trail is the way from an open folder to one far below it, through neither links nor
-// mounts. Only the deepest folders of it are open: the way back is "..", which must
-// lead to the folder that it came from. It is one goroutine's.
+// Trail is the way from an open folder to one below it, without links or mounts. Only its deepest
+// folders are open: the way back is "..", which must lead to the folder that it came from. One
+// goroutine uses it.
 type Trail struct {
 	top    *Dir
 	device uint64
 	levels []level  // the folders below the top
 	open   []*Dir   // the deepest of them
-	paths  []string // of the first of them, for messages
-	far    string   // the path of those behind them
-	spare  [][]byte // blocks of the listings of those that were closed
+	paths  []string // paths of the first levels, for messages
+	far    string   // the path in messages of the levels behind those
+	spare  [][]byte // listing buffers of closed folders, for reuse
 }
 
-// level is what is kept of a folder that is not open.
+// level is what is kept of each folder, open or not.
 type level struct {
 	inode uint64
-	at    int64 // where in it its listing goes on
+	at    int64 // the position at which its listing continues
 }
 
-// NewTrail returns a trail that is at its top, which the caller keeps open and closes.
+// NewTrail returns a trail at its top, which the caller keeps open and closes.
 func NewTrail(top *Dir) (*Trail, error) {
 	s, err := top.Self()
 	return &Trail{top: top, device: s.Dev}, err
 }
 
-// Now returns the folder that the trail has come to. The trail closes it.
+// Now returns the present folder. The trail closes it.
 func (t *Trail) Now() *Dir {
 	if len(t.open) == 0 {
 		return t.top
@@ -60,10 +60,10 @@ func (t *Trail) Now() *Dir {
 	return t.open[len(t.open)-1]
 }
 
-// Depth returns how deep below the top that is.
+// Depth returns the depth of the present folder below the top.
 func (t *Trail) Depth() int { return len(t.levels) }
 
-// Down goes to a folder in this one.
+// Down enters a folder in the present one.
 func (t *Trail) Down(name string) error {
 	in := t.Now()
 	if len(t.levels) == MaxDepth {
@@ -93,7 +93,7 @@ func (t *Trail) dir(fd, depth int) *Dir {
 	return d
 }
 
-// close closes a folder, whose block serves another one.
+// close closes a folder and keeps its buffer for another one.
 func (t *Trail) close(d *Dir) {
 	d.Close()
 	if d.listing.block != nil {
@@ -101,7 +101,7 @@ func (t *Trail) close(d *Dir) {
 	}
 }
 
-// pathOf returns the path of the folder at a depth, of those far down only where they begin.
+// pathOf returns the path of the folder at a depth; for deep ones only the beginning.
 func (t *Trail) pathOf(depth int) string {
 	switch {
 	case depth == 0:
@@ -114,7 +114,7 @@ func (t *Trail) pathOf(depth int) string {
 	return t.far
 }
 
-// shut closes the open folder that is the least deep, and keeps where its listing goes on.
+// shut closes the open folder with the least depth, and keeps the position of its listing.
 func (t *Trail) shut() {
 	d := t.open[0]
 	t.levels[len(t.levels)-len(t.open)].at = d.listing.now
@@ -122,8 +122,9 @@ func (t *Trail) shut() {
 	t.open = append(t.open[:0], t.open[1:]...)
 }
 
-// above returns the folder that this one is in, opened again where it is not open; then
-// the entry of this one comes next in it, unless that is not there any more.
+// above returns the parent of the present folder; it opens the parent again if that is closed
+// (again). Then the entry of the present folder is the next one in its listing, unless it is no
+// longer there.
 func (t *Trail) above() (in *Dir, again bool, err error) {
 	depth := len(t.levels) - 1
 	switch {
@@ -148,12 +149,12 @@ func (t *Trail) above() (in *Dir, again bool, err error) {
 		t.close(in)
 		return nil, false, err
 	}
-	in.listing.came = 1 // the folder that it was left for
+	in.listing.came = 1 // the folder for which it was left
 	t.open = []*Dir{in, t.Now()}
 	return in, true, nil
 }
 
-// Up goes back to the folder that this one is in.
+// Up returns to the parent of the present folder.
 func (t *Trail) Up() error {
 	_, _, err := t.above()
 	if err == nil {
@@ -162,7 +163,7 @@ func (t *Trail) Up() error {
 	return err
 }
 
-// leave closes this folder; the one that it is in is open.
+// leave closes the present folder. Its parent must be open.
 func (t *Trail) leave() {
 	t.close(t.Now())
 	t.open, t.levels = t.open[:len(t.open)-1], t.levels[:len(t.levels)-1]
@@ -179,7 +180,7 @@ func (t *Trail) Close() {
 	t.open, t.levels = nil, nil
 }
 
-// enter opens a folder in this one, which is neither a link nor a mount.
+// enter opens a folder in this one that is neither a link nor a mount.
 func (d *Dir) enter(name string) (fd int, s Stat, err error) {
 	if fd, err = d.openHere(name, unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
 		return -1, s, err
@@ -191,8 +192,8 @@ func (d *Dir) enter(name string) (fd int, s Stat, err error) {
 	return fd, s, nil
 }
 
-// openHere opens an entry that is nothing but this folder's own: ErrMounted where
-// something is mounted, ErrLink for a link where a folder is asked for.
+// openHere opens an entry that belongs to this folder itself: the error is ErrMounted for a mount
+// point, and ErrLink for a link if a folder is requested.
 func (d *Dir) openHere(name string, flags int) (int, error) {
 	if err := checkName(name); err != nil {
 		return -1, err
@@ -216,8 +217,8 @@ func (d *Dir) openHere(name string, flags int) (int, error) {
 	return fd, err
 }
 
-// openHereOld tells mounts by their ids: a bind mount of the same file system has the device of
-// what it hides.
+// openHereOld detects mounts by their ids: a bind mount of the same file system has the same device
+// as what it hides.
 func (d *Dir) openHereOld(name string, flags int) (int, error) {
 	fd, err := openat(d.fd, name, flags)
 	if err != nil {

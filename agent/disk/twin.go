@@ -7,16 +7,16 @@ import (
 	"io/fs"
 )
 
-// twin is the content of the second file of two that hold the same.
+// twin is the content of the second of two files with the same content.
 type twin struct {
 	Content string `json:"content"`
 }
 
-// TwinOf is where the twin of a file is.
+// TwinOf returns the path of a file's twin.
 func TwinOf(path string) string { return path + ".twin" }
 
-// Twin returns the content of the twin of a file. It is written before the file: a file
-// without a twin counts, a twin alone does not.
+// Twin returns the content of a file's twin. The twin is written before the file: a file without a
+// twin is valid, a twin without a file is not.
 func Twin(content []byte) ([]byte, error) {
 	b, err := json.Marshal(twin{string(content)})
 	if err != nil {
@@ -25,9 +25,9 @@ func Twin(content []byte) ([]byte, error) {
 	return append(Seal(b), '\n'), nil
 }
 
-// ReadTwin reads a file that has a twin, of which one is enough. again is not nil if both
-// must be written again with this content. *Damaged with a content to write means that
-// the other one of the two was read.
+// ReadTwin reads a file that has a twin; one of the two is enough. If again is not nil, the caller
+// must write both again with this content. *Damaged together with such a content means that one of
+// the two was damaged and the other was read.
 func ReadTwin(path string, parse func([]byte) error) (again []byte, err error) {
 	var second twin
 	var content []byte

@@ -8,38 +8,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Step is what a walk has come to.
+// Step is the kind of a visit in a walk.
 type Step int
 
 const (
-	Leaf    Step = iota // what is no folder: a file, a link, a pipe
-	Enter               // a folder, before what is in it
-	Leave               // that folder, after what is in it
-	Mounted             // a folder on which something is mounted: nothing in it is looked at
+	Leaf    Step = iota // an entry that is not a folder: a file, a link, a pipe
+	Enter               // a folder, before its content
+	Leave               // that folder, after its content
+	Mounted             // a folder on which something is mounted: its content is not visited
 )
 
-// Found is one step of a walk. Its folders are open until the visit returns.
+// Found is one step of a walk. Its folders are open until visit returns.
 type Found struct {
 	Step   Step
-	In     *Dir   // the folder that it is in
-	Name   string // of the entry; at Leave "" where it is not there any more
-	Folder *Dir   // itself, at Enter and Leave
+	In     *Dir   // the parent folder
+	Name   string // of the entry; at Leave "" if it is no longer there
+	Folder *Dir   // the folder itself, at Enter and Leave
 	Depth  int    // of the entry: 1 in the top
 }
 
-// ErrAgain, returned for Leave, lets the folder be read once more from its beginning,
-// if it had any entry this time. Else it is the walk's error.
+// ErrAgain, returned for Leave, has the folder read once more from its beginning, if it had any
+// entry this time. Otherwise the walk returns it.
 var ErrAgain = errors.New("something is in it that does not show")
 
-// ErrSkip, returned for Enter, passes over what is in the folder, and its Leave.
+// ErrSkip, returned for Enter, skips the content of the folder, and its Leave.
 var ErrSkip = errors.New("the folder is passed over")
 
-// Walk calls visit for all below an open folder, and stops at its first error. It is for
-// folders in which containers write, at the same time too: it goes from open folder to
-// open folder, through neither links nor mounts. Of few folders and names at a time it
-// knows more than a number, however deep they are in each other and however many, and the
-// time goes by their number alone. What goes meanwhile is passed over, a folder that is
-// moved far down is ErrMoved, and what is visited may be removed.
+// Walk calls visit for everything below an open folder, and stops at the first error. It is for
+// folders to which containers write, also at the same time: it goes from open folder to open
+// folder, through neither links nor mounts. Its memory is bounded except for a few numbers per
+// level of depth, and its time is proportional to the number of entries. Entries that are removed
+// meanwhile are skipped, a folder that is moved while the walk is deep below it is ErrMoved, and
+// visit may remove what it visits.
 func Walk(ctx context.Context, top *Dir, visit func(Found) error) error {
 	t, err := NewTrail(top)
 	if err != nil {
@@ -65,7 +65,7 @@ type walk struct {
 	visit func(Found) error
 }
 
-// step goes on by one entry; true: there is no other.
+// step visits the next entry; over: there is none.
 func (w *walk) step() (over bool, err error) {
 	in := w.trail.Now()
 	e, more, err := in.listing.next(in.fd)
@@ -93,7 +93,7 @@ func (w *walk) entry(in *Dir, e entry) error {
 		f.Step = Mounted
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, ErrLink): // else it is no folder, or not any more
+	case !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, ErrLink): // otherwise it is not a folder, or no longer one
 		return err
 	}
 	err = w.visit(f)
@@ -104,7 +104,7 @@ func (w *walk) entry(in *Dir, e entry) error {
 	return err
 }
 
-// leave goes back to the folder above, unless the visit wants to see this one again.
+// leave returns to the folder above, unless visit requests this one again.
 func (w *walk) leave() error {
 	d, depth := w.trail.Now(), w.trail.Depth()
 	in, reopened, err := w.trail.above()
@@ -135,8 +135,8 @@ func (w *walk) leave() error {
 	return nil
 }
 
-// nameOf returns the name of the next entry if it is the one with that inode. If it is
-// another one, that comes next.
+// nameOf returns the name of the next entry if that has the inode. Otherwise the listing returns
+// that entry again.
 func (d *Dir) nameOf(inode uint64) (string, error) {
 	e, more, err := d.listing.next(d.fd)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// TempPrefix starts the name of every file that is not complete yet, but for those of
-// EnsureFile. It is short on purpose: the final name may already be as long as a name can be.
+// TempPrefix is the prefix of the names of incomplete files, except those of EnsureFile. It is
+// short on purpose: the final name may already be as long as a name can be.
 const TempPrefix = ".tmp-"
 
 // WriteFile writes data to path so that a reader, or a machine that loses
@@ -26,31 +26,29 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// ReplaceFile is WriteFile without the fsync of the folder: a power cut may bring
-// the old content back.
+// ReplaceFile is WriteFile without the fsync of the folder: a power cut may restore the old
+// content.
 func ReplaceFile(path string, data []byte, perm fs.FileMode) error {
 	return replaceFile(path, data, perm, true)
 }
 
-// ReplaceUnsynced is ReplaceFile without any fsync: a power cut may leave the old content, or
-// none.
+// ReplaceUnsynced is ReplaceFile without any fsync: a power cut may leave the old content, or none.
 func ReplaceUnsynced(path string, data []byte, perm fs.FileMode) error {
 	return replaceFile(path, data, perm, false)
 }
 
-// EnsureFile makes path a file of this content and mode that is the agent's own.
-// One that is already stays, and of any other at most the length of data is read:
-// a new file replaces it, and processes that have the old one open keep it. Only
-// one goroutine of the agent may write to the folder at a time. A power cut may
-// leave any content: call it again before each use.
+// EnsureFile makes path a file of the agent's own with this content and mode. A file that is so
+// already stays; of any other at most the length of data is read. A new file replaces it, and
+// processes that have the old one open keep that. Only one goroutine of the agent may write to the
+// folder at a time. A power cut may leave any content: call it again before each use.
 func EnsureFile(path string, data []byte, perm fs.FileMode) error {
 	if holds(path, data, perm) {
 		return nil
 	}
-	// A name of its own, that the next call takes again: these folders are not swept.
+	// The name is fixed, so that the next call reuses it: these folders are not swept.
 	part := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) { // an agent that was killed left it
+	if errors.Is(err, fs.ErrExist) { // left by an agent that was killed
 		if err := os.Remove(part); err != nil {
 			return err
 		}
@@ -62,7 +60,7 @@ func EnsureFile(path string, data []byte, perm fs.FileMode) error {
 	return complete(f, path, data, perm, false)
 }
 
-// holds reports whether a file is as EnsureFile would make it.
+// holds reports whether a file is as EnsureFile would write it.
 func holds(path string, data []byte, perm fs.FileMode) bool {
 	f, err := Open(path, 0)
 	if err != nil {
@@ -78,12 +76,12 @@ func holds(path string, data []byte, perm fs.FileMode) bool {
 	return err == nil && bytes.Equal(b, data)
 }
 
-// Written counts what this process has written with this package, but for EnsureFile.
+// Written counts what this process has written with this package, except EnsureFile.
 type Written struct{ Files, Bytes, Syncs int64 }
 
 var files, bytesOf, syncs atomic.Int64
 
-// WrittenSoFar returns what has been written by now.
+// WrittenSoFar returns the present counts.
 func WrittenSoFar() Written { return Written{files.Load(), bytesOf.Load(), syncs.Load()} }
 
 // Sync is (*os.File).Sync, counted.
@@ -92,14 +90,14 @@ func Sync(f *os.File) error {
 	return f.Sync()
 }
 
-// Unwritable reports whether an error says that a disk takes no data: it is full,
-// over a quota or read-only, or fails. Its files may still be readable.
+// Unwritable reports whether an error means that a disk accepts no data: it is full, over a quota
+// or read-only, or fails. Its files may still be readable.
 func Unwritable(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO)
 }
 
-// RemoveTemps removes the files that a killed WriteFile left in dir. There must
-// be no writer in dir. A folder that does not exist has nothing to remove.
+// RemoveTemps removes the files that a killed WriteFile left in dir. There must be no writer in
+// dir. A missing folder is not an error.
 func RemoveTemps(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,8 +111,8 @@ func RemoveTemps(dir string) error {
 	return err
 }
 
-// replaceFile puts a new file in the place of one: whole or not at all while the
-// machine has power, and after a power cut too if it is synced.
+// replaceFile replaces a file by a new one: completely or not at all while the machine has power,
+// and, if synced, after a power cut, too.
 func replaceFile(path string, data []byte, perm fs.FileMode, synced bool) error {
 	f, err := os.CreateTemp(filepath.Dir(path), TempPrefix+"*")
 	if err != nil {
@@ -128,7 +126,7 @@ func replaceFile(path string, data []byte, perm fs.FileMode, synced bool) error 
 	return err
 }
 
-// complete writes to a new file of mode 0600, closes it and puts it in the place of path.
+// complete writes to a new file of mode 0600, closes it and renames it to path.
 func complete(f *os.File, path string, data []byte, perm fs.FileMode, synced bool) error {
 	err := fill(f, data, perm, synced)
 	if err == nil {
@@ -141,8 +139,8 @@ func complete(f *os.File, path string, data []byte, perm fs.FileMode, synced boo
 	return nil
 }
 
-// nameless returns an error without the temporary file's random name, so that
-// repeated errors are equal.
+// nameless returns an error without the temporary file's random name, so that repeated errors are
+// equal.
 func nameless(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -156,7 +154,7 @@ func nameless(err error) error {
 // fill writes, syncs and closes f.
 func fill(f *os.File, data []byte, perm fs.FileMode, synced bool) error {
 	_, err := f.Write(data)
-	if err == nil && perm != 0o600 { // which it has
+	if err == nil && perm != 0o600 { // the mode at creation
 		err = f.Chmod(perm)
 	}
 	if err == nil && synced {
@@ -165,7 +163,7 @@ func fill(f *os.File, data []byte, perm fs.FileMode, synced bool) error {
 	return errors.Join(err, f.Close())
 }
 
-// SyncDir makes the names in a folder survive a power cut.
+// SyncDir makes changes of a folder's entries durable.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

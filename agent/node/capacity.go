@@ -21,11 +21,11 @@ import (
 // maxPods is the default of KubeletConfiguration's maxPods.
 const maxPods = 110
 
-// Facts is what admission needs to know of the node. Of a resource that is not listed
-// the node has none.
+// Facts is what admission needs to know of the node. The node has nothing of a resource that is not
+// listed.
 type Facts struct {
 	Capacity    v1.ResourceList
-	Allocatable v1.ResourceList // the part of it that pods may have
+	Allocatable v1.ResourceList // the part of it that pods can use
 	Labels      map[string]string
 	Kernel      Kernel
 	Sysctls     []string // allowed beyond the safe ones: names, or prefixes that end in *
@@ -83,8 +83,8 @@ func readCapacity(cfg NodeSettings) (v1.ResourceList, error) {
 	return out, nil
 }
 
-// Allocatable returns the part of the capacity that pods may have: without what is
-// reserved, and memory without huge pages.
+// Allocatable returns the part of the capacity that pods can use: without what is reserved, and
+// memory without huge pages.
 func Allocatable(capacity, reserved v1.ResourceList) v1.ResourceList {
 	out := v1.ResourceList{}
 	for name, q := range capacity {
@@ -118,8 +118,8 @@ func nodeLabels(name string, set map[string]string) map[string]string {
 	return labels
 }
 
-// onlineCPUs counts the logical CPUs in a file such as "0-3,6". The agent itself may be
-// confined to fewer, its pods are not.
+// onlineCPUs counts the logical CPUs in a file such as "0-3,6". The agent itself may be limited to
+// fewer, its pods are not.
 func onlineCPUs(path string) int64 {
 	list, err := os.ReadFile(path)
 	if n := countCPUs(strings.TrimSpace(string(list))); err == nil && n > 0 {

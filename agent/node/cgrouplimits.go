@@ -9,7 +9,7 @@ import (
 	"monopod/cgroups"
 )
 
-// capacity returns what the machine has in total.
+// capacity returns the total resources of the machine.
 func (m *Node) capacity() cgroups.Node {
 	n := cgroups.Node{CPU: int64(runtime.NumCPU()) * 1000, Memory: m.Base.Memory, HugePages: m.Base.HugePageSizes}
 	if online, err := os.ReadFile("/sys/devices/system/cpu/online"); err == nil {
@@ -28,7 +28,7 @@ func (m *Node) capacity() cgroups.Node {
 	return n
 }
 
-// countCPUs counts the CPUs of a list such as 0-2,8; 0 if it is no list.
+// countCPUs counts the CPUs of a list such as 0-2,8; 0 if it is not a list.
 func countCPUs(list string) (count int64) {
 	for part := range strings.SplitSeq(list, ",") {
 		from, to, isRange := strings.Cut(part, "-")

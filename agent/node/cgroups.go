@@ -28,8 +28,8 @@ const (
 	DriverNone = "none" // no cgroups of pods: the runtime chooses those of containers
 )
 
-// LevelsEvery is how often the cgroups that hold pods are written again, since others
-// may change them: as often as the kubelet does it.
+// LevelsEvery is how often the values of the cgroups that hold pods are written again, as other
+// programs may change them: as often as the kubelet writes them.
 const LevelsEvery = time.Minute
 
 // PodCgroups creates and removes the cgroups of pods and keeps the weight of the
@@ -40,23 +40,23 @@ type PodCgroups struct {
 	Machine *Node
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
-	lacking saidonce.Errors // which values pods' cgroups do without, by uid
+	lacking saidonce.Errors // values that pods' cgroups lack, by uid
 
-	counts []uint64  // of cgroups at the last NewlyVanished, and what came and went since; guarded by mu
-	looked time.Time // when it last looked for each; likewise
+	counts []uint64  // of cgroups at the last NewlyVanished, corrected for creations and removals since; guarded by mu
+	looked time.Time // when all cgroups were last checked; likewise
 
-	mu        sync.Mutex               // guards what follows; nothing waits for the kernel or systemd under it
+	mu        sync.Mutex               // guards what follows; never held while waiting for the kernel or systemd
 	ready     bool                     // the driver is known and the levels exist
 	Burstable map[string]int64         // cpu requests of Burstable pods that may run, by uid, in thousandths of a core
 	seen      map[string]seenCgroup    // by uid
-	leaving   map[string]cgroups.Class // those of these that the agent removes, by uid
+	leaving   map[string]cgroups.Class // seen cgroups that the agent removes, by uid
 	said      saidonce.Error
-	other     cgroups.Driver // the runtime's at the last Follow, which alone uses it; "": not asked since ready
-	off       bool           // cgroups cannot be made here; pods have none
+	other     cgroups.Driver // the runtime's at the last Follow, which alone uses it; "": not requested since ready
+	off       bool           // cgroups cannot be created here; pods have none
 }
 
-// NewPodCgroups checks that cgroups can be made and, unless the driver is the
-// runtime's, creates the levels for pods.
+// NewPodCgroups checks that cgroups can be created and, unless the driver is the runtime's, creates
+// the levels for pods.
 func NewPodCgroups(m *Node, to *metrics.Metrics, checkpoints []*checkpoint.Checkpoint) (*PodCgroups, error) {
 	if m.Cfg.CgroupDriver == DriverNone {
 		return nil, nil
@@ -85,14 +85,14 @@ func NewPodCgroups(m *Node, to *metrics.Metrics, checkpoints []*checkpoint.Check
 	return g, g.SetUp(context.Background(), cgroups.Driver(m.Cfg.CgroupDriver))
 }
 
-// noCgroups adds the remedy to an error about cgroups that cannot be made.
+// noCgroups adds the remedy to an error about cgroups that cannot be created.
 func noCgroups(err error) error {
 	return fmt.Errorf("pods cannot have cgroups here: %w; make them possible, or run monopod with --cgroup-driver none", err)
 }
 
-// Follow sets up cgroups with the runtime's driver. If the driver is set already, it
-// logs a warning when the runtime has another one. It returns why it could not ask or
-// set up; if cgroups cannot be made, it also calls end, which ends the agent.
+// Follow sets up cgroups with the runtime's driver. If the driver is set already, it logs a warning
+// when the runtime has another one. It returns the error of the request or the set-up; if cgroups
+// cannot be created, it also calls end, which ends the agent.
 func (g *PodCgroups) Follow(ctx context.Context, c *cri.Client, end context.CancelCauseFunc) error {
 	if g.None() {
 		return nil
@@ -186,8 +186,8 @@ func (g *PodCgroups) complain(err error) {
 	}
 }
 
-// weigh sets the weight of the Burstable level from its pods, until it is that of the
-// pods that there are now: another goroutine may set an older one.
+// weigh sets the weight of the Burstable level from its pods. It repeats that until the weight
+// matches the present pods, as another goroutine may set an older one.
 func (g *PodCgroups) weigh(ctx context.Context) error {
 	defer g.Metrics.Cgroup(metrics.CgroupUpdate, time.Now())
 	for {
@@ -198,7 +198,7 @@ func (g *PodCgroups) weigh(ctx context.Context) error {
 	}
 }
 
-// weight returns what the Burstable pods ask for together.
+// weight returns the total cpu request of the Burstable pods.
 func (g *PodCgroups) weight() (sum int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -224,8 +224,8 @@ func (g *PodCgroups) take(ctx context.Context, p *v1.Pod) {
 	g.complain(g.weigh(ctx))
 }
 
-// MemoryInUse returns how many bytes of memory a pod has that cannot be reclaimed, its files in
-// memory included; 0: it has no cgroup.
+// MemoryInUse returns the memory of a pod in bytes that cannot be reclaimed, including its files in
+// memory; 0: it has no cgroup.
 func (g *PodCgroups) MemoryInUse(p *v1.Pod) (int64, error) {
 	if g.None() {
 		return 0, nil
@@ -237,9 +237,9 @@ func (g *PodCgroups) MemoryInUse(p *v1.Pod) (int64, error) {
 	return used, err
 }
 
-// Create creates the cgroup of a pod with its values. A pod runs even if the kernel
-// refuses some values, as with the kubelet. One that is there keeps memory that is in use: its
-// volumes in memory outlive a sandbox.
+// Create creates the cgroup of a pod with its values. A pod runs even if the kernel refuses some
+// values, as with the kubelet. The memory limit of an existing cgroup that uses more is not
+// lowered: its volumes in memory outlive a sandbox.
 func (g *PodCgroups) Create(ctx context.Context, p *v1.Pod, n *podspec.Host) error {
 	if g.None() {
 		return nil
@@ -259,15 +259,15 @@ func (g *PodCgroups) Create(ctx context.Context, p *v1.Pod, n *podspec.Host) err
 	return nil
 }
 
-// recordLacking says once which values the cgroup of a pod does without; nil: none.
+// recordLacking logs once which values the cgroup of a pod lacks; nil: none.
 func (g *PodCgroups) recordLacking(p *v1.Pod, err error) {
 	if g.lacking.IsNew(string(p.UID), err) {
 		g.Log.Warn("pod cgroup is without some of its values", "pod", p.Namespace+"/"+p.Name, "err", err)
 	}
 }
 
-// Update writes other values of a pod's cgroup, and counts what the pod asks for now. What the
-// kernel has no file for, the pod does without, as when it is created.
+// Update writes other values of a pod's cgroup, and counts the pod's new requests. The pod runs
+// without values for which the kernel has no file, as after Create.
 func (g *PodCgroups) Update(ctx context.Context, p *v1.Pod, r cgroups.Resources) error {
 	if g.None() {
 		return nil
@@ -282,7 +282,7 @@ func (g *PodCgroups) Update(ctx context.Context, p *v1.Pod, r cgroups.Resources)
 	return err
 }
 
-// Destroy kills the processes in the cgroup of our pod and removes the cgroup.
+// Destroy kills the processes in the cgroup of a pod of this agent and removes the cgroup.
 func (g *PodCgroups) Destroy(ctx context.Context, uid string) error {
 	if g.None() {
 		return nil

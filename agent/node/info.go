@@ -16,7 +16,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// The bounds of the image list in a Node: images, and names of each, as the kubelet's.
+// Limits of the image list in a Node: images, and names of each, as the kubelet's.
 const (
 	nodeImagesMost     = 50
 	nodeImageNamesMost = 5

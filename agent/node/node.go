@@ -69,7 +69,7 @@ func newOn(security securityFiles, cfg NodeSettings, live func() NodeSettings, i
 	}}, nil
 }
 
-// Now returns the machine as it was at most nodeFor ago. The result must not be changed.
+// Now returns the state of the machine, at most nodeFor old. The result must not be changed.
 func (m *Node) Now() *podspec.Host {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,7 +106,7 @@ func (m *Node) setCgroups(n cgroups.Names) {
 // loopback address.
 func hostIPs() []string {
 	for _, a := range []struct{ network, far string }{{"udp4", "192.0.2.1:9"}, {"udp6", "[2001:db8::1]:9"}} {
-		c, err := net.Dial(a.network, a.far) // sends nothing: it only asks for the route
+		c, err := net.Dial(a.network, a.far) // sends nothing: it only looks up the route
 		if err != nil {
 			continue
 		}

@@ -25,7 +25,7 @@ type Signals map[string]Signal
 // Signal is the available part of a resource and its capacity.
 type Signal struct {
 	Available, Capacity int64
-	Disk                string // where the disk is mounted that has it; "": no disk has
+	Disk                string // mount point of the disk that has it; "": it is not on a disk
 }
 
 // PressureOf maps each signal to its node condition.
@@ -75,11 +75,11 @@ func ReadSignals(root, images string) (Signals, error) {
 	return out, failed
 }
 
-// pressure is a condition of what may run out.
+// pressure is a condition about a resource that may run out.
 type pressure struct {
 	kind    v1.NodeConditionType
-	subject message.Text // of the message while the condition stands
-	yes, no why          // yes: it stands, though nothing is short any more
+	subject message.Text // of the message while the condition is true
+	yes, no why          // yes: it is true although nothing is short any more
 }
 
 var pressures = []pressure{
@@ -94,7 +94,7 @@ var pressures = []pressure{
 		why{"KubeletHasSufficientPID", message.Fixed("kubelet has sufficient PID available")}},
 }
 
-// text is the message of the condition, with what is short.
+// text returns the message of the condition, with what is short.
 func (p pressure) text(short []message.Text, stands bool) message.Text {
 	switch {
 	case !stands:
@@ -105,8 +105,8 @@ func (p pressure) text(short []message.Text, stands bool) message.Text {
 	return message.Of("%s: %s", p.subject, message.Join(short, "; "))
 }
 
-// conditionsOf returns the node's conditions with the heartbeat beat, and what anybody may
-// read of their messages.
+// conditionsOf returns the node's conditions with the heartbeat beat, and what all clients may read
+// of their messages.
 func (r *Reporter) conditionsOf(seen Signals, now, beat time.Time) ([]v1.NodeCondition, message.Book) {
 	public, said := message.Book{}, map[v1.NodeConditionType]message.Text{}
 	short := r.shortages(seen)
@@ -155,8 +155,8 @@ type why struct {
 	said   message.Text
 }
 
-// record records an event when pressure starts, with what is said of it, or ends. The relist
-// records that of the Ready condition.
+// record records an event when pressure starts, with its message, or ends. The relist records that
+// of the Ready condition.
 func (r *Reporter) record(c *v1.NodeCondition, said message.Text) {
 	if c.Type == v1.NodeReady {
 		return

@@ -19,7 +19,7 @@ const (
 	// NodeEvery is how often the Node is reported (KubeletConfiguration:
 	// nodeStatusUpdateFrequency).
 	NodeEvery = 10 * time.Second
-	// nodeImagesEvery is how often the runtime is asked for its images, as by the kubelet.
+	// nodeImagesEvery is how often the images are requested from the runtime, as by the kubelet.
 	nodeImagesEvery = 30 * time.Second
 	// nodeAsk bounds a call to the runtime for the report.
 	nodeAsk = 5 * time.Second
@@ -33,18 +33,18 @@ type Runtime interface {
 	Changed() <-chan struct{} // receives when one of these has changed
 }
 
-// Reporter writes the Node: its identity, capacity and conditions, and a heartbeat for
-// those who monitor the machine. The heartbeat is the last turn of the sync loop, so
-// that it stops with the loop. Run's goroutine owns it.
+// Reporter writes the Node: its identity, capacity and conditions, and a heartbeat for monitoring.
+// The heartbeat is the time of the last turn of the sync loop, so that it stops with the loop.
+// Run's goroutine owns it.
 type Reporter struct {
 	Machine *Node
 	Store   *status.Store
 	Cri     *cri.Client
 	Runtime Runtime
-	Down    func() bool // the machine goes down; nil: it does not
+	Down    func() bool // the machine shuts down; nil: it does not
 	Events  *events.Recorder
 	Turned  func() time.Time // when the sync loop last turned
-	Late    time.Duration    // how old that may be: beyond it the loop is stuck and the heartbeat stops
+	Late    time.Duration    // the greatest age of that time: beyond it the loop counts as stuck and the heartbeat stops
 	Port    func() int32     // of the endpoint, 0 without one; nil: there is none
 	Log     *slog.Logger
 	Info    v1.NodeSystemInfo
@@ -79,7 +79,7 @@ func (r *Reporter) Run(ctx context.Context) {
 	tick := time.NewTicker(NodeEvery)
 	defer tick.Stop()
 	var other chan struct{}
-	for { // the first report waits for the runtime: else the node would seem not ready at each start
+	for { // the first report waits for the runtime: otherwise the node would seem not ready at each start
 		select {
 		case <-ctx.Done():
 			return
@@ -125,7 +125,7 @@ func (r *Reporter) complain(err error) {
 	}
 }
 
-// node returns the Node as reported.
+// node returns the Node to report.
 func (r *Reporter) node(f Facts) *v1.Node {
 	info := r.Info
 	if s := r.Runtime.State(); s.Name != "" {
@@ -149,8 +149,8 @@ func (r *Reporter) node(f Facts) *v1.Node {
 	return n
 }
 
-// askImages asks the runtime for its images every nodeImagesEvery. While it does not
-// answer, the report shows the last ones.
+// askImages requests the images from the runtime every nodeImagesEvery. While it does not answer,
+// the report has the last ones.
 func (r *Reporter) askImages(ctx context.Context) {
 	if !r.Runtime.Up() || !r.asked.IsZero() && time.Since(r.asked) < nodeImagesEvery {
 		return

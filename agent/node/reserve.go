@@ -15,14 +15,14 @@ import (
 // reservedPids is the resource name of reserved processes and threads.
 const reservedPids v1.ResourceName = "pid"
 
-// Reservations are the part of the machine that pods do not get
-// (KubeletConfiguration: systemReserved, kubeReserved, evictionHard).
+// Reservations are the part of the machine that pods cannot use (KubeletConfiguration:
+// systemReserved, kubeReserved, evictionHard).
 type Reservations struct {
 	// System and Agent are for processes outside of pods: cpu, memory,
 	// ephemeral-storage, and processes and threads as pid.
 	System, Agent v1.ResourceList
-	// Free is what stays free in addition, of memory and ephemeral-storage.
-	// It counts at admission and does not limit the cgroup of all pods.
+	// Free is memory and ephemeral-storage to keep free in addition. It counts at admission and
+	// does not limit the cgroup of all pods.
 	Free map[v1.ResourceName]Threshold
 	// Unenforced gives the cgroup of all pods the whole machine.
 	Unenforced bool
@@ -31,7 +31,7 @@ type Reservations struct {
 // Threshold is an amount, or a share of the capacity.
 type Threshold struct {
 	Amount resource.Quantity
-	Share  float64 // from 0 to 1; counts if it is not 0
+	Share  float64 // from 0 to 1; used if it is not 0
 }
 
 func (t Threshold) of(capacity resource.Quantity) resource.Quantity {
@@ -49,7 +49,7 @@ func (r Reservations) fixed() v1.ResourceList {
 	return sum
 }
 
-// Of returns the part of the capacity that pods do not get (kubelet:
+// Of returns the part of the capacity that pods cannot use (kubelet:
 // GetNodeAllocatableReservation).
 func (r Reservations) Of(capacity v1.ResourceList) v1.ResourceList {
 	sum := r.fixed()
@@ -81,7 +81,7 @@ func (r Reservations) Limit(n cgroups.Node) cgroups.Node {
 	n.CPU = max(n.CPU-reserved.Cpu().MilliValue(), 0)
 	n.Memory = max(n.Memory-reserved.Memory().Value(), 0)
 	if n.Pids > 0 {
-		n.Pids = max(n.Pids-pids.Value(), 1) // 0 would be no limit
+		n.Pids = max(n.Pids-pids.Value(), 1) // 0 would mean no limit
 	}
 	return n
 }

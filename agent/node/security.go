@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// securityFiles is where the facts of the machine's security are read.
+// securityFiles are the paths from which the security features of the machine are read.
 type securityFiles struct {
 	statfs func(path string, fs *unix.Statfs_t) error
 	label  string // file of the label of this process, see proc_pid_attr(5)
@@ -21,7 +21,7 @@ func theMachine() securityFiles {
 	return securityFiles{unix.Statfs, "/proc/self/attr/current", "/sys/devices/system/cpu"}
 }
 
-// selinux reports whether SELinux is enabled, as runtimes decide it: its file system is
+// selinux reports whether SELinux is enabled, by the same test as runtimes: its file system is
 // mounted for writing, and a policy has given this process a label of its own.
 func (m securityFiles) selinux() bool {
 	var fs unix.Statfs_t
@@ -33,8 +33,8 @@ func (m securityFiles) selinux() bool {
 	return err == nil && string(bytes.TrimRight(own, "\x00\n")) != "kernel"
 }
 
-// masked returns what containers must not see of this machine besides the defaults: the
-// temperatures of its processors (kubelet: the same), in order of the processors.
+// masked returns the paths that containers must not see beside the defaults: the temperatures of
+// the processors (kubelet: the same), in order of the processors.
 func (m securityFiles) masked() []string {
 	paths, _ := filepath.Glob(filepath.Join(m.cpus, "cpu[0-9]*", "thermal_throttle"))
 	slices.SortFunc(paths, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })

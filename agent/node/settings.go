@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// NodeSettings are the settings of the machine and of what pods get of it.
+// NodeSettings are the settings of the machine and of what pods can use of it.
 type NodeSettings struct {
 	NodeName, Root, PodLogs string
 
-	NodeLabels           map[string]string // added to those that every node has, and wins over them
-	AllowedUnsafeSysctls []string          // that pods may change beyond the safe ones: names, or prefixes that end in *
+	NodeLabels           map[string]string // added to those that every node has; they override those
+	AllowedUnsafeSysctls []string          // sysctls that pods may change beyond the safe ones: names, or prefixes that end in *
 	Reserved             Reservations
-	// Pressure holds thresholds by the signals of KubeletConfiguration's
-	// evictionHard: with less available the node reports pressure.
+	// Pressure holds thresholds by the signals of KubeletConfiguration's evictionHard: below them
+	// the node reports pressure.
 	Pressure    map[string]Threshold
 	MaxPods     int64 // default 110
-	PodsPerCore int64 // bounds them too; 0: no bound
+	PodsPerCore int64 // a second limit; 0: none
 	PodPids     int64 // processes and threads of each pod; 0: no limit
 
 	ResolvConf    string   // "": pods get this machine as name server
@@ -29,10 +29,10 @@ type NodeSettings struct {
 	SingleProcessOOMKill bool          // out of memory kills one process, not the container (cgroup v2)
 
 	CgroupDriver   string // auto, cgroupfs, systemd or none
-	FallbackDriver string // of auto with a runtime that does not tell its driver; "" is cgroupfs
+	FallbackDriver string // of auto with a runtime that does not report its driver; "" is cgroupfs
 	CgroupRoot     string // the cgroup that holds kubepods
-	OwnCgroup      string // holds the pods of this agent alone; "": kubepods does
-	MayLackCgroups bool   // pods run without cgroups where these cannot be made
+	OwnCgroup      string // holds only the pods of this agent; "": kubepods does
+	MayLackCgroups bool   // pods run without cgroups where these cannot be created
 }
 
 // PodsOn returns how many pods a node with that many cores may have.

@@ -12,20 +12,20 @@ import (
 	"monopod/agent/message"
 )
 
-// shortage is a resource of which less is available than the settings say.
+// shortage is a resource of which less is available than its threshold.
 type shortage struct {
 	name  string // of the signal
 	seen  Signal
 	least Threshold // of evictionHard
 }
 
-// missing returns how much less is available than there should be; above 0: it is short.
+// missing returns how much is missing to the threshold; the resource is short if it is above 0.
 func (s shortage) missing() int64 {
 	least := s.least.of(*resource.NewQuantity(s.seen.Capacity, resource.BinarySI))
 	return least.Value() - s.seen.Available
 }
 
-// shortages returns, by condition, what the node has too little of, a text for each cause.
+// shortages returns, by condition, a text for each cause of a shortage.
 func (r *Reporter) shortages(seen Signals) map[v1.NodeConditionType][]message.Text {
 	short, out := map[string]shortage{}, map[v1.NodeConditionType][]message.Text{}
 	for _, name := range slices.Sorted(maps.Keys(r.Machine.Cfg.Pressure)) {
@@ -46,12 +46,12 @@ func (r *Reporter) shortages(seen Signals) map[v1.NodeConditionType][]message.Te
 	return out
 }
 
-// cause is what signals share that tell of one thing, such as the room on one disk.
+// cause returns a key that is equal for signals with the same cause, such as the room on one disk.
 func (s shortage) cause() string {
 	return cmp.Or(s.seen.Disk, string(PressureOf[s.name])) + "\x00" + words[s.name].what
 }
 
-// words say what a signal is of, and what ends its shortage.
+// words are the unit of a signal and what ends its shortage.
 var words = map[string]struct {
 	what   string
 	remedy message.Text
@@ -64,7 +64,7 @@ var words = map[string]struct {
 	"pid.available":      {"processes", message.Fixed("stop what starts so many")},
 }
 
-// text says what is short, by which setting, and what ends it.
+// text returns the message: what is short, by which setting, and what ends it.
 func (s shortage) text() message.Text {
 	least := s.least.Amount.String()
 	if s.least.Share > 0 {
@@ -74,8 +74,8 @@ func (s shortage) text() message.Text {
 		message.Name(least), message.Name(s.name), words[s.name].remedy)
 }
 
-// fullText says that the disk of the images is fuller than the settings say, in percent, and that
-// no image can go.
+// fullText returns the message that the disk of the images is fuller than the setting, in percent,
+// and that no image can be removed.
 func fullText(images Signal, most int) message.Text {
 	if images.Capacity == 0 {
 		return message.Of("the disk of the images is more than %d%% full (imageGCHighThresholdPercent), and no image there can go: make room there", message.Number(most))
@@ -83,7 +83,8 @@ func fullText(images Signal, most int) message.Text {
 	return message.Of("%s, imageGCHighThresholdPercent is %d, and no image there can go: make room there", images.left(""), message.Number(most))
 }
 
-// left says how much of it is left, rounded down, so that it is not another text with each byte.
+// left returns the text of the available part, rounded down so that it does not change with each
+// byte.
 func (s Signal) left(what string) message.Text {
 	share := strconv.FormatInt(100*max(s.Available, 0)/s.Capacity, 10)
 	if tenths := 1000 * max(s.Available, 0) / s.Capacity; tenths < 10 {

@@ -12,8 +12,8 @@ import (
 	"monopod/agent/podspec"
 )
 
-// RecordStart records that the agent has started, and whether the machine was
-// rebooted since the previous start, of which the root dir has the boot.
+// RecordStart records that the agent has started, and whether the machine was rebooted since the
+// previous start; the root dir holds the previous boot id.
 func RecordStart(r *events.Recorder, node string, root *checkpoint.Root, log *slog.Logger) {
 	about := events.NodeRef(node)
 	r.Record(about, v1.EventTypeNormal, "Starting", message.Fixed("Starting monopod."))
@@ -34,8 +34,8 @@ func RecordStart(r *events.Recorder, node string, root *checkpoint.Root, log *sl
 	}
 }
 
-// RecordResolvConf records that pods do not get all search domains of the machine, of
-// which file has them.
+// RecordResolvConf records that pods do not get all search domains of the machine, which are in
+// file.
 func RecordResolvConf(r *events.Recorder, n *podspec.Host, file string) {
 	all := n.Resolv.Searches
 	if got := podspec.LimitSearches(all); len(got) < len(all) {

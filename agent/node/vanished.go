@@ -10,15 +10,15 @@ import (
 	"monopod/cgroups"
 )
 
-// seenCgroup is the cgroup of a pod that was there when it was looked for.
+// seenCgroup is the cgroup of a pod that was seen.
 type seenCgroup struct {
 	class cgroups.Class
-	gone  bool // at the last look of NewlyVanished
+	gone  bool // at the last pass of NewlyVanished
 }
 
-// Vanished reports whether the cgroup of a pod, which may run, is gone. Only one that
-// this agent saw can be: pods may run under another driver or without cgroups since
-// before the settings changed. One that cannot be looked at is not gone.
+// Vanished reports whether the cgroup of a pod, which may run, is gone. It is false for a cgroup
+// that this agent has not seen: pods may run under another driver or without cgroups since before
+// the settings changed. It is also false if the cgroup cannot be checked.
 func (g *PodCgroups) Vanished(p *v1.Pod) bool {
 	if g.None() || !g.isReady() {
 		return false
@@ -37,7 +37,7 @@ func (g *PodCgroups) Vanished(p *v1.Pod) bool {
 	return seen && gone
 }
 
-// see records that a cgroup is there. g.mu is held.
+// see records that a cgroup exists. The caller holds g.mu.
 func (g *PodCgroups) see(uid string, class cgroups.Class) {
 	if g.seen == nil {
 		g.seen = map[string]seenCgroup{}
@@ -50,13 +50,13 @@ func (g *PodCgroups) see(uid string, class cgroups.Class) {
 	class.AddTo(g.counts, 1)
 }
 
-// lookAtAll is how often every cgroup is looked for although none is missed.
+// lookAtAll is how often all cgroups are checked although none is missing from the counts.
 const lookAtAll = time.Minute
 
-// NewlyVanished reports whether the cgroup of any pod is gone that was there at the last
-// call, as seen by Vanished at first. Each is looked for if there are fewer than at the last
-// call with those that were seen since and without those that this agent has removed, else
-// every lookAtAll only. One goroutine calls it.
+// NewlyVanished reports whether the cgroup of any pod is gone that existed at the last call;
+// Vanished records it first. It checks each cgroup only if the counts are lower than expected:
+// those of the last call, plus the cgroups seen since, minus those that this agent has removed.
+// Otherwise it checks them every lookAtAll. One goroutine calls it.
 func (g *PodCgroups) NewlyVanished() bool {
 	if g.None() || !g.isReady() {
 		return false
@@ -70,7 +70,7 @@ func (g *PodCgroups) NewlyVanished() bool {
 	return g.newlyVanished()
 }
 
-// countRemoved takes note of which of the cgroups that this agent removes are gone by now.
+// countRemoved subtracts the cgroups that this agent has removed, once they are gone.
 func (g *PodCgroups) countRemoved() {
 	g.mu.Lock()
 	all := maps.Clone(g.leaving)
@@ -88,8 +88,8 @@ func (g *PodCgroups) countRemoved() {
 	}
 }
 
-// misses reports whether there are fewer cgroups than are known of, in any place that has some,
-// and takes these counts for what is known from now on.
+// misses reports whether any count of cgroups is lower than expected, and stores these counts as
+// the expected ones.
 func (g *PodCgroups) misses(counts []uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,7 +126,7 @@ func (g *PodCgroups) newlyVanished() bool {
 	return newly
 }
 
-// unsee forgets the cgroup of a pod, which is about to be removed.
+// unsee records that the cgroup of a pod is about to be removed.
 func (g *PodCgroups) unsee(uid string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,14 +12,14 @@ import (
 	"monopod/manifests"
 )
 
-// sum is a digest of what is used of an object.
+// sum is a digest of the parts of an object that are used.
 type sum [sha256.Size]byte
 
-// maxSums bounds the digests that are kept; those of pods that are gone are among them.
+// maxSums bounds the stored digests, as they include those of pods that are gone.
 const maxSums = 10_000
 
-// sums are the digests of objects that do not change, each computed once: a worker asks for
-// them in each of its passes. Any goroutine may use it.
+// sums caches the digests of unchanged objects: a worker needs them in each of its passes. Any
+// goroutine may use it.
 type sums struct {
 	mu  sync.Mutex
 	all map[use]sum
@@ -27,10 +27,10 @@ type sums struct {
 
 // use is what one pod uses of one content of an object.
 type use struct {
-	object *manifests.Object // nil: it is not there
+	object *manifests.Object // nil: it does not exist
 	key    manifests.ObjectKey
 	salt   string
-	refs   sum // of the references, in their order
+	refs   sum // of the references, in order
 }
 
 func (s *sums) of(u use, compute func() sum) sum {
@@ -55,15 +55,15 @@ func (s *sums) get(u use) (sum, bool) {
 	return known, is
 }
 
-// keep forgets the digests of objects that are not in the set.
+// keep drops the digests of objects that are not in the set.
 func (s *sums) keep(now *Set) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.all, func(u use, _ sum) bool { return u.object != now.get(u.key) })
 }
 
-// digest returns a digest of what the references use of an object. Containers carry it as
-// their annotation: what is hashed never changes.
+// digest returns a digest of what the references use of an object. Containers have it in an
+// annotation, so the hashed bytes must never change.
 func (s *Set) digest(salt string, key manifests.ObjectKey, refs []ref) sum {
 	o := s.get(key)
 	compute := func() (out sum) {
@@ -84,7 +84,7 @@ func (s *Set) digest(salt string, key manifests.ObjectKey, refs []ref) sum {
 	return s.sums.of(use{o, key, salt, sumOf(refs)}, compute)
 }
 
-// sumOf tells references to one object from others to it.
+// sumOf returns a digest that distinguishes references to one object.
 func sumOf(refs []ref) (out sum) {
 	h := sha256.New()
 	for _, r := range refs {
@@ -100,8 +100,8 @@ func sumOf(refs []ref) (out sum) {
 	return out
 }
 
-// writeUsed writes what a reference uses of its object, all or those keys that are there, as
-// fmt writes a map[string]string with %q.
+// writeUsed writes what a reference uses of its object, all or those of the keys that exist, in the
+// format of fmt's %q for a map[string]string.
 func writeUsed(w io.Writer, o *manifests.Object, only []string) {
 	switch {
 	case o == nil:
@@ -113,7 +113,7 @@ func writeUsed(w io.Writer, o *manifests.Object, only []string) {
 	}
 }
 
-// writeBinary writes what a volume shows besides.
+// writeBinary writes the binaryData that a volume shows in addition.
 func writeBinary(w io.Writer, o *manifests.Object, only []string) {
 	if o != nil && o.ConfigMap != nil {
 		writeMap(w, o.ConfigMap.BinaryData, only)
@@ -139,13 +139,14 @@ func writeMap[V string | []byte](w io.Writer, data map[string]V, only []string) 
 	io.WriteString(w, "];")
 }
 
-// writeQuoted writes a value in Go's quotes, without these, piece by piece: it may be large.
+// writeQuoted writes a value escaped as in Go's quotes, without the quotes, piece by piece: it may
+// be large.
 func writeQuoted[V string | []byte](w io.Writer, value V) {
 	const piece = 4 << 10
 	var quoted []byte
 	for len(value) > 0 {
 		n := min(len(value), piece)
-		for back := 0; n < len(value) && back < utf8.UTFMax; back++ { // no rune is cut
+		for back := 0; n < len(value) && back < utf8.UTFMax; back++ { // do not split a rune
 			if utf8.RuneStart(value[n-back]) {
 				n -= back
 				break

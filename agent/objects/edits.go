@@ -11,20 +11,21 @@ import (
 	"monopod/manifests"
 )
 
-// Edit is what another content of an object means to a pod. It has names of keys, and no values.
+// Edit is the effect of a changed object on a pod. It contains names of keys, but no values.
 type Edit struct {
 	Key      manifests.ObjectKey
-	Follow   bool     // volumes show it
-	Keep     bool     // volumes go on showing what they did, as what they need is gone
+	Follow   bool     // volumes show the new content
+	Keep     bool     // volumes keep the former content, as something that they need is gone
 	Former   []string // running containers that have the former value until they restart
-	Restarts []string // running containers that restart for it, as the pod asks for
+	Restarts []string // running containers that are restarted for it, as the pod's annotation requests
 	Lacks    string   // what the pod's next start needs and is gone; "": nothing
 }
 
-// byGate is what is true of a restart for an edit whatever the gate says, which is asked after that.
+// byGate describes when a restart for an edit happens. The gate decides later, so the text must be
+// true for any decision.
 const byGate = " with it, once no hold, update window or lock keeps that away"
 
-// String is a line for the pod's owner.
+// String returns one line for the pod's owner.
 func (e Edit) String() string {
 	var all []string
 	if e.Follow {
@@ -52,8 +53,9 @@ func names(all []string, one, several string) string {
 	return "containers " + strings.Join(all, ", ") + " " + several
 }
 
-// Edits returns what the difference of two sets means to a pod, an edit for each object of which it
-// uses something else then. runs says which containers run: others start with what there is.
+// Edits returns the effects of the difference between two sets on a pod, one for each object whose
+// used part changes. runs reports whether a container is running: the others start with the new
+// content.
 func Edits(pod *v1.Pod, before, after *Set, runs func(container string) bool) (all []Edit) {
 	for _, key := range Names(pod) {
 		was, is := before.get(key), after.get(key)
@@ -73,7 +75,7 @@ func Edits(pod *v1.Pod, before, after *Set, runs func(container string) bool) (a
 	return all
 }
 
-// add adds what a reference to the object means.
+// add adds the effect through one reference to the object.
 func (e *Edit) add(pod *v1.Pod, r ref, before, after *Set, runs func(string) bool) {
 	isGone := false
 	if text, k := r.missing(after); text != "" {
@@ -98,7 +100,8 @@ func (e *Edit) add(pod *v1.Pod, r ref, before, after *Set, runs func(string) boo
 	}
 }
 
-// addVolume is add for a volume. Where a container mounts a part of it, that is never another file.
+// addVolume is add for a volume. A container that mounts a part of the volume keeps the former
+// file.
 func (e *Edit) addVolume(pod *v1.Pod, volume string, isGone bool, after *Set, runs func(string) bool) {
 	restart := after.Env(pod)
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
@@ -120,7 +123,7 @@ func (e *Edit) addVolume(pod *v1.Pod, volume string, isGone bool, after *Set, ru
 	}
 }
 
-// runsOnce reports whether a container is an init container that ends.
+// runsOnce reports whether a container is an init container that is not a sidecar.
 func runsOnce(pod *v1.Pod, c *v1.Container) bool {
 	return c.RestartPolicy == nil && slices.ContainsFunc(pod.Spec.InitContainers, func(i v1.Container) bool { return i.Name == c.Name })
 }
@@ -143,8 +146,8 @@ func with(all []string, name string) []string {
 	return append(all, name)
 }
 
-// differs reports whether what a reference uses of two contents of an object is another; nil: it is
-// not there.
+// differs reports whether a reference uses something that differs between two contents of an
+// object; nil: it does not exist.
 func differs(a, b *manifests.Object, r ref) bool {
 	keys := r.keys
 	if len(keys) == 0 {
@@ -175,7 +178,7 @@ func keysOf(o *manifests.Object) (all []string) {
 	return all
 }
 
-// valueOf returns a value as volumes or variables find it.
+// valueOf returns the value of a key as a volume (file) or a variable gets it.
 func valueOf(o *manifests.Object, key string, file bool) (value []byte, is bool) {
 	if o == nil {
 		return nil, false
@@ -192,7 +195,7 @@ func valueOf(o *manifests.Object, key string, file bool) (value []byte, is bool)
 	return value, is && file
 }
 
-// Of returns those objects of the set that a pod refers to; nil: there is none.
+// Of returns a set of the objects that a pod refers to; nil: there is none.
 func (s *Set) Of(pod *v1.Pod) *Set {
 	var own []*manifests.Object
 	for _, key := range Names(pod) {
@@ -206,7 +209,7 @@ func (s *Set) Of(pod *v1.Pod) *Set {
 	return NewSet(own)
 }
 
-// With returns a set with these in place of those of the same names.
+// With returns a set in which these objects replace those with the same keys.
 func (s *Set) With(others []*manifests.Object) *Set {
 	next := NewSet(others)
 	if s != nil {
@@ -219,8 +222,8 @@ func (s *Set) With(others []*manifests.Object) *Set {
 	return next
 }
 
-// Fixed returns what a container has of objects from its start on: what its variables are made of,
-// and what it mounts a part of. It is as Changed takes it.
+// Fixed returns the digests of what a container uses of objects from its start on: the sources of
+// its variables, and the volumes of which it mounts a part. The result is for Changed.
 func (s *Set) Fixed(pod *v1.Pod, container string) string {
 	var all []ref
 	for r := range refs(pod) {
@@ -250,8 +253,8 @@ func mountsPart(pod *v1.Pod, container, volume string) bool {
 	})
 }
 
-// MissingFor returns the first thing that is not there and that a container of the pod needs to
-// start, as Missing does.
+// MissingFor returns the first missing thing that a container of the pod needs to start, in the
+// words of Missing.
 func (s *Set) MissingFor(pod *v1.Pod, container string) string {
 	for r := range refs(pod) {
 		isOthers := r.at.list == "containers" && pod.Spec.Containers[r.at.index].Name != container ||

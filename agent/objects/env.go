@@ -13,11 +13,11 @@ import (
 	"monopod/manifests/annotations"
 )
 
-// RestartOnChange is the annotation of a pod whose containers restart when an object has changed
-// of which their variables or volumes are made.
+// RestartOnChange is the annotation of a pod whose containers restart when an object that their
+// variables or volumes use has changed.
 const RestartOnChange = annotations.RestartOnConfigChange
 
-// Env is EnvOf of a pod with RestartOnChange; of another, nothing.
+// Env is EnvOf for a pod with RestartOnChange; for another it returns nil.
 func (s *Set) Env(pod *v1.Pod) map[string]string {
 	if pod.Annotations[RestartOnChange] != "true" {
 		return nil
@@ -25,14 +25,14 @@ func (s *Set) Env(pod *v1.Pod) map[string]string {
 	return s.EnvOf(pod)
 }
 
-// inVolume begins the words about what a container mounts. Agents before did not record it: they
-// look for their own words among these, and find them.
+// inVolume is the prefix of words about what a container mounts. Former agents did not record them,
+// and find their own words among them.
 const inVolume = "volume/"
 
-// EnvOf returns what the variables of the pod's containers, and the volumes that they mount, are
-// made of, by container: one word for each object, with a digest of what they use of it. It leaves
-// out containers that use no object, or one that is missing, as they could not start again. It is
-// recorded of each container that is made, as RestartOnChange may come while it runs.
+// EnvOf returns digests of what the variables of the pod's containers, and the volumes that they
+// mount, use of objects: one word for each object, by container. It leaves out containers that use
+// no object, and those with a missing one, as they could not start again. It is recorded for each
+// container that is created, as the annotation RestartOnChange may be set while the container runs.
 func (s *Set) EnvOf(pod *v1.Pod) map[string]string {
 	out := map[string]string{}
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
@@ -46,7 +46,7 @@ func (s *Set) EnvOf(pod *v1.Pod) map[string]string {
 	return out
 }
 
-// mountedRefs returns what the volumes show that a container mounts.
+// mountedRefs returns the references of the volumes that a container mounts.
 func mountedRefs(pod *v1.Pod, c *v1.Container) (all []ref) {
 	for k := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[k]
@@ -57,12 +57,12 @@ func mountedRefs(pod *v1.Pod, c *v1.Container) (all []ref) {
 	return all
 }
 
-// digests is such as "configmap/a=0123456789abcdef secret/b=...", sorted.
+// digests returns such as "configmap/a=0123456789abcdef secret/b=...", sorted.
 func (s *Set) digests(salt string, all []ref) string {
 	return strings.Join(s.words("", salt, all), " ")
 }
 
-// words are those of digests, each behind a prefix.
+// words returns the words of digests, each with a prefix.
 func (s *Set) words(prefix, salt string, all []ref) (words []string) {
 	uses := map[manifests.ObjectKey][]ref{}
 	for _, r := range all {
@@ -75,8 +75,8 @@ func (s *Set) words(prefix, salt string, all []ref) (words []string) {
 	return words
 }
 
-// Changed names what differs between two results of Env for a container, such as
-// `ConfigMap "a"`; "": nothing does. Volumes count if they were recorded before.
+// Changed returns what differs between two results of Env for a container, such as `ConfigMap "a"`;
+// "": nothing. Volumes are compared if before has them.
 func Changed(before, now string) string {
 	if before == now {
 		return ""

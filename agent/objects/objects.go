@@ -1,4 +1,5 @@
-// Package objects is the ConfigMaps and Secrets that there are now, and what pods refer to of them.
+// Package objects holds the present ConfigMaps and Secrets, and finds the references of pods to
+// them.
 package objects
 
 import (
@@ -12,11 +13,11 @@ import (
 	"monopod/manifests/documents"
 )
 
-// Store has the objects of the manifests. The sync loop sets them, and any goroutine may
-// read them. The zero value has none.
+// Store has the objects of the manifests. The sync loop sets them, and any goroutine may read them.
+// The zero value has none.
 type Store struct{ now atomic.Pointer[Set] }
 
-// KeyOf returns the key of an object by its kind in small letters.
+// KeyOf returns the key of an object by its kind in lower case.
 func KeyOf(kind, namespace, name string) manifests.ObjectKey {
 	key := manifests.ObjectKey{Kind: documents.ConfigMap, Namespace: namespace, Name: name}
 	if kind == "secret" {
@@ -25,11 +26,11 @@ func KeyOf(kind, namespace, name string) manifests.ObjectKey {
 	return key
 }
 
-// Set is the objects at one moment. It is never changed; nil has none.
+// Set is the objects at one time. It is never changed; nil has none.
 type Set struct {
-	all      map[manifests.ObjectKey]*manifests.Object // with those that are retained
-	retained map[manifests.ObjectKey]bool              // no manifest gives them any more, and versions of pods need them
-	sums     *sums                                     // of these and of those before
+	all      map[manifests.ObjectKey]*manifests.Object // including the retained ones
+	retained map[manifests.ObjectKey]bool              // no manifest gives them any more, but versions of pods need them
+	sums     *sums                                     // of these and of former objects
 }
 
 // NewSet returns a set of objects with different keys.
@@ -41,20 +42,20 @@ func NewSet(all []*manifests.Object) *Set {
 	return s
 }
 
-// Now returns the objects that there are.
+// Now returns the present objects.
 func (s *Store) Now() *Set { return s.now.Load() }
 
-// Missing is Set.Missing of those that there are.
+// Missing is Set.Missing of the present objects.
 func (s *Store) Missing(pod *manifests.Pod) string { return s.Now().Missing(pod) }
 
-// Start makes those of previous agents the objects that there are.
+// Start stores the objects of previous agents.
 func (s *Store) Start(given, retained []*manifests.Object) {
 	now := NewSet(given)
 	now.retain(retained)
 	s.now.Store(now)
 }
 
-// All returns the objects that there are, in no order.
+// All returns the present objects, in no order.
 func (s *Store) All() []*manifests.Object {
 	if now := s.Now(); now != nil {
 		return slices.Collect(maps.Values(now.all))
@@ -62,9 +63,9 @@ func (s *Store) All() []*manifests.Object {
 	return nil
 }
 
-// Replace makes these the objects that there are, and retains those of before that versions of
-// pods need: their presence, not their content. It returns the keys of those that came, changed
-// or went.
+// Replace stores new objects, and retains former ones that versions of pods need and that are not
+// given: this keeps their presence, not their content. It returns the keys of those that were
+// added, changed or removed.
 func (s *Store) Replace(given []*manifests.Object, users *Users) (changed []manifests.ObjectKey) {
 	next, before := NewSet(given), s.Now()
 	if before != nil {
@@ -89,7 +90,7 @@ func (s *Store) Replace(given []*manifests.Object, users *Users) (changed []mani
 	return changed
 }
 
-// Release lets go of what is retained and not needed any more. It reports whether there is any.
+// Release drops the retained objects that are no longer needed. It reports whether there were any.
 func (s *Store) Release(users *Users) bool {
 	now := s.Now()
 	if now == nil || !now.hasUnneeded(users) {
@@ -105,7 +106,7 @@ func (s *Store) Release(users *Users) bool {
 	return true
 }
 
-// retain adds objects that no manifest gives. Of two with one key the given one counts.
+// retain adds objects that no manifest gives. If an object is given, too, that one is used.
 func (s *Set) retain(all []*manifests.Object) {
 	for _, o := range all {
 		key := o.Key()

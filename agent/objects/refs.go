@@ -14,7 +14,7 @@ import (
 	"monopod/manifests/podfiles"
 )
 
-// ref is what a pod refers to.
+// ref is a reference of a pod to an object.
 type ref struct {
 	manifests.ObjectKey
 	keys     []string // that the object must have
@@ -23,19 +23,19 @@ type ref struct {
 	at       place
 }
 
-// place is where a pod's spec refers to an object: the fields of a list, such as
-// containers[0].envFrom[1].configMapRef. It is put together only when it is told.
+// place is where a pod's spec refers to an object: the elements of a field path, such as
+// containers[0].envFrom[1].configMapRef. The path is built only when it is reported.
 type place struct {
 	list  string
 	index int
-	sub   string // a list in it; "": the field is right there
+	sub   string // a list within the item; "": the field is directly in it
 	item  int
 	field string
-	name  string // the field of it that names the object
-	keys  string // the field that names a key, with %d if there are several
+	name  string // the subfield that names the object
+	keys  string // the subfield that names a key, with %d if there are several
 }
 
-// path is the field that names the object, or the key of that index from 0 on.
+// path returns the field that names the object (key < 0), or the key with that index.
 func (p place) path(key int) string {
 	name := p.name
 	if key >= 0 {
@@ -47,8 +47,8 @@ func (p place) path(key int) string {
 	return fmt.Sprintf("spec.%s[%d].%s[%d].%s.%s", p.list, p.index, p.sub, p.item, p.field, name)
 }
 
-// missing says what of the reference is not there, in the kubelet's words: a key by its
-// index, or the object, -1.
+// missing returns which part of the reference does not exist, in the kubelet's words, and the index
+// of the missing key; -1: the object.
 func (r ref) missing(s *Set) (text string, key int) {
 	has, there := s.keys(r.ObjectKey, r.file)
 	switch {
@@ -65,7 +65,8 @@ func (r ref) missing(s *Set) (text string, key int) {
 	return "", -1
 }
 
-// keys returns which keys volumes or variables find in an object.
+// keys returns a function that reports whether a volume (file) or a variable finds a key in an
+// object.
 func (s *Set) keys(key manifests.ObjectKey, file bool) (has func(string) bool, there bool) {
 	o := s.get(key)
 	if o == nil {
@@ -82,9 +83,9 @@ func (s *Set) keys(key manifests.ObjectKey, file bool) (has func(string) bool, t
 	}, true
 }
 
-// Missing returns a sentence about the first thing that the pod refers to and that is
-// not there, in the kubelet's words, or that does not fit; "": all that is not optional is
-// there. Pull secrets are optional.
+// Missing returns a sentence about the first missing thing that the pod refers to, in the kubelet's
+// words, or about volumes that are too large; "": everything that is not optional exists. Pull
+// secrets are optional.
 func (s *Set) Missing(pod *manifests.Pod) string {
 	for r := range refs(pod.Pod) {
 		if text, _ := r.missing(s); text != "" {
@@ -100,13 +101,13 @@ func (s *Set) Missing(pod *manifests.Pod) string {
 	return ""
 }
 
-// MissingRef is something that a pod refers to and that is not there, or does not fit.
+// MissingRef is something that a pod refers to and that does not exist, or is too large.
 type MissingRef struct {
-	Field string // that refers to it, such as spec.containers[0].envFrom[1].configMapRef.name
-	Text  string // as of Missing
+	Field string // the reference, such as spec.containers[0].envFrom[1].configMapRef.name
+	Text  string // in the words of Missing
 }
 
-// AllMissing returns all that Missing tells the first of, each once.
+// AllMissing returns everything of which Missing returns the first, each once.
 func (s *Set) AllMissing(pod *v1.Pod) (all []MissingRef) {
 	for r := range refs(pod) {
 		text, key := r.missing(s)
@@ -140,8 +141,8 @@ func Names(pod *v1.Pod) (all []manifests.ObjectKey) {
 	return all
 }
 
-// refs yields what a pod refers to: for its volumes, which come first, its containers and
-// its pulls.
+// refs yields the references of a pod: first those of its mounted volumes, then those of its
+// containers and its pull secrets.
 func refs(pod *v1.Pod) iter.Seq[ref] {
 	return func(yield func(ref) bool) {
 		containers := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
@@ -177,7 +178,7 @@ func refs(pod *v1.Pod) iter.Seq[ref] {
 	}
 }
 
-// volumeRefs returns what a volume shows.
+// volumeRefs returns the references of a volume.
 func volumeRefs(namespace string, v *v1.Volume) (all []ref) {
 	add := func(at place, kind, name string, items []v1.KeyToPath, optional *bool) {
 		at.keys = "items[%d].key"
@@ -210,7 +211,7 @@ func volumeRefs(namespace string, v *v1.Volume) (all []ref) {
 	return all
 }
 
-// envRefs returns what a container's variables are made of.
+// envRefs returns the references of a container's variables.
 func envRefs(namespace string, c *v1.Container) (all []ref) {
 	add := func(sub string, item int, field, kind, name string, optional *bool, keys ...string) {
 		key := manifests.ObjectKey{Kind: kind, Namespace: namespace, Name: name}

@@ -6,29 +6,29 @@ import (
 	"monopod/manifests"
 )
 
-// Users counts which objects versions of pods refer to: these are retained when no manifest
-// gives them any more. One goroutine owns it. The zero value counts none.
+// Users counts the references of pods' versions to objects: such objects are retained when no
+// manifest gives them any more. One goroutine owns it. The zero value counts none.
 type Users struct{ counts map[manifests.ObjectKey]int }
 
-// Needs are the versions of one pod name, and what they refer to together. The zero value is
-// of none.
+// Needs are the versions of one pod name, and all objects that they refer to. The zero value has
+// none.
 type Needs struct {
 	versions Versions
 	keys     []manifests.ObjectKey
 }
 
-// Versions are those of one pod name that may run, or run again; nil: there is none.
+// Versions are the versions of one pod name that may run, or run again; nil: there is none.
 type Versions struct{ Accepted, Offered, Prepared, Stopped, Former *manifests.Pod }
 
 func (v *Versions) all() []*manifests.Pod {
 	return []*manifests.Pod{v.Accepted, v.Offered, v.Prepared, v.Stopped, v.Former}
 }
 
-// IsEmpty reports whether nothing is needed.
+// IsEmpty reports whether no object is needed.
 func (n *Needs) IsEmpty() bool { return len(n.keys) == 0 }
 
-// Count counts the versions that there are now of a pod name. It reports whether there is an
-// object that none refers to any more. Versions that are the same ones cost a look.
+// Count counts the present versions of a pod name. It reports whether some object has no reference
+// any more. Unchanged versions cost one comparison.
 func (u *Users) Count(n *Needs, now Versions) (freed bool) {
 	if n.versions == now {
 		return false
@@ -63,5 +63,5 @@ func (u *Users) Count(n *Needs, now Versions) (freed bool) {
 	return freed
 }
 
-// Need reports whether any version refers to the object. Of nil none does.
+// Need reports whether any version refers to the object. A nil Users has no versions.
 func (u *Users) Need(key manifests.ObjectKey) bool { return u != nil && u.counts[key] > 0 }

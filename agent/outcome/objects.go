@@ -32,8 +32,8 @@ func (v *Versions) usersOf(key manifests.ObjectKey) []string {
 	return v.users[key]
 }
 
-// objectsOf returns what became of each ConfigMap and Secret that a file names, and of
-// those that an earlier version of it gave and that count still.
+// objectsOf returns the outcome of each ConfigMap and Secret that a file names, and of those that
+// an earlier version of the file gave and that are still used.
 func (v *Versions) objectsOf(f *manifests.File) (all []status.Object) {
 	keys := slices.AppendSeq(slices.Clone(v.kept[f.Path]), maps.Keys(f.Objects))
 	slices.SortFunc(keys, manifests.ObjectKey.Compare)
@@ -44,7 +44,7 @@ func (v *Versions) objectsOf(f *manifests.File) (all []status.Object) {
 	return all
 }
 
-// object returns what became of one object of a file.
+// object returns the outcome of one object of a file.
 func (v *Versions) object(f *manifests.File, key manifests.ObjectKey, e fileErrors) status.Object {
 	known := known{isGiven: f.Objects[key], isForgotten: slices.Contains(f.Forgotten, key.String()), own: e.objects[key.String()]}
 	if now := v.objects[key]; now != nil {
@@ -59,8 +59,8 @@ func named(key manifests.ObjectKey) status.Object {
 	return status.Object{Kind: key.Kind, Name: key.Namespace + "/" + key.Name}
 }
 
-// Leaving returns the files that are gone while pods or objects of theirs are not, sorted
-// by path. pods are more pods by file, which no manifest gives any more.
+// Leaving returns the files that are gone although pods or objects of theirs still exist, sorted by
+// path. pods has further pods by file, which no manifest gives any more.
 func Leaving(s *manifests.Snapshot, pods map[string][]string) (all []status.File) {
 	gone := map[string]*status.File{}
 	isThere := func(path string) bool { return path == "" || s.File(path) != nil }
@@ -70,7 +70,7 @@ func Leaving(s *manifests.Snapshot, pods map[string][]string) (all []status.File
 		}
 		return gone[path]
 	}
-	for _, p := range s.Pods { // whose removal is not certain yet
+	for _, p := range s.Pods { // their removal is not certain yet
 		if !isThere(p.File) {
 			f := of(p.File)
 			f.Pods = append(f.Pods, p.Key().String())

@@ -1,4 +1,4 @@
-// Package outcome says what became of manifest files and of the pods in them.
+// Package outcome determines the outcome of manifest files and of the pods in them.
 package outcome
 
 import (
@@ -12,22 +12,22 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// Refusal is why a version that was accepted does not run.
+// Refusal is why an accepted version does not run.
 type Refusal struct {
 	Pod    *manifests.Pod
 	Reason string
 	Final  bool // it never will
 }
 
-// Trial is what became of a version that gives way if it does not work.
+// Trial is the outcome of a version on trial, which is rolled back if it does not work.
 type Trial struct {
 	Pod    *manifests.Pod
 	State  status.Trial
-	Output string // what it wrote last, if it gave way
+	Output string // its last output, if it was rolled back
 }
 
-// Versions is what is known of the pods of all files. What costs a look at each is made
-// when the first file is judged, away from the sync loop.
+// Versions is what is known of the pods of all files. The indexes, which take a pass over all of
+// them, are made when the first file is judged, outside of the sync loop.
 type Versions struct {
 	Snapshot *manifests.Snapshot
 	Refused  []Refusal // the accepted pods that wait or have failed
@@ -35,9 +35,9 @@ type Versions struct {
 
 	once    sync.Once
 	refused map[string]Refusal // by namespace/name
-	trials  map[string]Trial   // the same way
+	trials  map[string]Trial   // likewise
 	objects map[manifests.ObjectKey]*manifests.Object
-	users   map[manifests.ObjectKey][]string // the pods that refer to them, also to those that are not there; nil: to be made
+	users   map[manifests.ObjectKey][]string // the pods that refer to them, also to missing ones; nil: not made yet
 	kept    map[string][]manifests.ObjectKey // by file
 }
 
@@ -53,8 +53,8 @@ func (v *Versions) index() {
 	v.indexObjects()
 }
 
-// Judge fills in what became of a file, and adds to its Versions what became of its pods. Any goroutine may call it, one
-// at a time.
+// Judge sets the outcome of a file, and appends that of its pods to its Versions. Any goroutine may
+// call it, one at a time.
 func (v *Versions) Judge(f *status.File) {
 	v.once.Do(v.index)
 	file := v.Snapshot.File(f.Path)
@@ -65,8 +65,8 @@ func (v *Versions) Judge(f *status.File) {
 	}
 }
 
-// of returns what became of a file as far as that does not follow from its pods, and adds to all what
-// became of each pod that it names.
+// of returns the outcome of a file without that of its pods, and appends the outcome of each pod
+// that it names to all.
 func (v *Versions) of(f *manifests.File, all []status.Version) (status.State, []status.Version) {
 	state := status.Accepted
 	if f.SHA256 == "" {
@@ -82,7 +82,7 @@ func (v *Versions) of(f *manifests.File, all []status.Version) (status.State, []
 	return state, all
 }
 
-// podsIn returns the pods that a file names, gives or is wrong about, sorted.
+// podsIn returns the pods that a file gives, has errors for or keeps, sorted.
 func podsIn(f *manifests.File, e fileErrors) []string {
 	if len(f.Pods) == 1 && len(f.Hashes) == 1 && len(e.pods) == 0 && f.Hashes[f.Pods[0]] != "" {
 		return f.Pods
@@ -92,7 +92,7 @@ func podsIn(f *manifests.File, e fileErrors) []string {
 	return slices.Compact(names)
 }
 
-// version returns what became of one pod of a file.
+// version returns the outcome of one pod of a file.
 func (v *Versions) version(f *manifests.File, pod string, e fileErrors) status.Version {
 	hash, isGiven := f.Hashes[pod]
 	known := known{isGiven: isGiven, isForgotten: slices.Contains(f.Forgotten, pod), own: e.pods[pod]}
@@ -114,7 +114,7 @@ func (v *Versions) version(f *manifests.File, pod string, e fileErrors) status.V
 	return out
 }
 
-// admit is for a version that is desired: it may wait, or have failed.
+// admit corrects the outcome of a desired version: it may wait, or have failed.
 func (v *Versions) admit(out *status.Version) {
 	refused, isRefused := v.refused[out.Pod]
 	switch {

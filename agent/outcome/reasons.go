@@ -8,7 +8,7 @@ import (
 	"monopod/manifests"
 )
 
-// Reasons that follow from what is known of a name.
+// Reasons that follow from the facts about a name.
 const (
 	wasForgotten  = "it was forgotten by hand, and no answer has given it since"
 	isKept        = "the file does not give it now: its last version is kept until it is certain that it is gone"
@@ -18,7 +18,7 @@ const (
 
 // fileErrors are the errors of a file, the first of each kind.
 type fileErrors struct {
-	any     *status.Problem            // of whatever is in it; nil: it has none
+	any     *status.Problem            // of anything in it; nil: it has no error
 	file    *status.Problem            // of the file as a whole
 	pods    map[string]*status.Problem // by pod
 	objects map[string]*status.Problem // by kind and name
@@ -46,7 +46,7 @@ func errorsIn(f *manifests.File) fileErrors {
 	return e
 }
 
-// reasonOf is a problem as a reason.
+// reasonOf returns a problem as a reason.
 func reasonOf(p *status.Problem) string {
 	if p.Field == "" {
 		return p.Message
@@ -54,24 +54,23 @@ func reasonOf(p *status.Problem) string {
 	return p.Field + ": " + p.Message
 }
 
-// known is what is known of one name in one file.
+// known is the facts about one name in one file.
 type known struct {
 	isGiven     bool            // the file gives it
-	by          string          // the file that gave what is desired; "": nothing is
-	isAsGiven   bool            // what is desired is what the file gives
-	isForgotten bool            // it is left out for that
-	own         *status.Problem // an error of its own; nil: it has none
+	by          string          // the file that gave the desired version; "": none is desired
+	isAsGiven   bool            // the desired version is the one that the file gives
+	isForgotten bool            // it is left out because it was forgotten
+	own         *status.Problem // an error of its own; nil: none
 }
 
-// result is what became of a name.
+// result is the outcome of a name.
 type result struct {
 	state        status.State
 	reason, by   string
 	line, column int
 }
 
-// result says what follows from what is known. A reason is given where its fact is known,
-// and none where none is.
+// result returns the outcome that follows from the facts. It has a reason only where one is known.
 func (v *Versions) result(f *manifests.File, k known, e fileErrors) result {
 	isDesired := k.by != ""
 	switch {
@@ -91,8 +90,8 @@ func (v *Versions) result(f *manifests.File, k known, e fileErrors) result {
 	return result{state: status.Waiting}
 }
 
-// elsewhere is what became of what another file gave. One that is gone has it until that is
-// certain.
+// elsewhere returns the outcome of a name that another file gave. If that file is gone, its version
+// is used until this is certain.
 func (v *Versions) elsewhere(k known) result {
 	if v.Snapshot.File(k.by) == nil {
 		return result{state: status.Waiting, reason: fmt.Sprintf(waitsForOther, k.by)}
@@ -105,11 +104,11 @@ func (v *Versions) elsewhere(k known) result {
 	return r
 }
 
-// missing is what became of what the file gave once, and now neither gives nor is wrong
-// about.
+// missing returns the outcome of a name that the file gave once, and now neither gives nor has an
+// error for.
 func missing(f *manifests.File, e fileErrors) result {
 	switch {
-	case e.any != nil: // it is kept, as it may be behind that
+	case e.any != nil: // it is kept, as the error may hide it
 		r := rejected(e.any)
 		r.reason = fmt.Sprintf(mayBeHidden, r.reason)
 		return r

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// cached is a value that is costly to compute: callers at the same time, or soon
-// after, share one result.
+// cached is a value that is costly to compute: concurrent callers, and those soon after, share one
+// result.
 type cached[T any] struct {
 	turn  chan struct{} // holds a token while one caller computes; guards what follows
-	at    time.Time     // when value was found out
+	at    time.Time     // when value was computed
 	value T
 }
 
 func newCached[T any]() *cached[T] { return &cached[T]{turn: make(chan struct{}, 1)} }
 
-// get returns a value that is younger than age and that fits, or computes one. An
-// error is not kept: the next caller tries again.
+// get returns the value if it is younger than age and fits, or computes it. An error is not cached:
+// the next caller tries again.
 func (c *cached[T]) get(ctx context.Context, age time.Duration, fits func(T) bool, make func(context.Context) (T, error)) (T, error) {
 	var none T
 	select {

@@ -71,7 +71,7 @@ func stalled(of func(*use) *cgroup2.PSIStats, which func(*cgroup2.PSIStats) uint
 	}
 }
 
-// diskMetrics are those with a value for each device.
+// diskMetrics are the metrics with a value for each device.
 var diskMetrics = []struct {
 	name, help string
 	of         func(diskUse) uint64
@@ -82,7 +82,7 @@ var diskMetrics = []struct {
 	{"container_fs_writes_total", "Writes to the device.", func(d diskUse) uint64 { return d.Writes }},
 }
 
-// linkMetrics are those with a value for each network interface.
+// linkMetrics are the metrics with a value for each network interface.
 var linkMetrics = []struct {
 	name, help string
 	of         func(link) uint64
@@ -97,7 +97,7 @@ var linkMetrics = []struct {
 	{"container_network_transmit_packets_total", "Packets sent.", func(l link) uint64 { return l.TxPackets }},
 }
 
-// subject is what metrics tell of: the machine, a pod, its sandbox or a container.
+// subject is what metrics are about: the machine, a pod, its sandbox or a container.
 type subject struct {
 	labels  []label
 	use     *use // nil: only its network is known
@@ -113,7 +113,7 @@ func subjectOf(container, id, image, name string, pod *v1.Pod) subject {
 	return subject{labels: []label{{"container", container}, {"id", id}, {"image", image}, {"name", name}, {"namespace", namespace}, {"pod", podName}}}
 }
 
-// with returns the subject's labels and more.
+// with returns the subject's labels with additional ones.
 func (s *subject) with(more ...label) []label {
 	return append(s.labels[:len(s.labels):len(s.labels)], more...)
 }
@@ -145,8 +145,7 @@ func subjects(s *sample, booted time.Time) []subject {
 	return all
 }
 
-// Cadvisor returns /metrics/cadvisor: that part of it that the kernel's files and
-// the runtime tell.
+// Cadvisor returns /metrics/cadvisor: the metrics that the kernel's files and the runtime provide.
 func (c *Collector) Cadvisor(ctx context.Context) ([]byte, error) {
 	s, err := c.look(ctx, false)
 	if err != nil {
@@ -181,7 +180,7 @@ func (c *Collector) Cadvisor(ctx context.Context) ([]byte, error) {
 	return t.Bytes(), nil
 }
 
-// write writes the metric for all that have it.
+// write writes the metric for all subjects that have it.
 func (m *metric) write(t *text, all []subject) {
 	t.family(m.name, m.kind, m.help)
 	for _, one := range all {

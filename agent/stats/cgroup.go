@@ -16,14 +16,14 @@ type hierarchy struct {
 	devices func(number string) string
 }
 
-// openHierarchy looks for the version itself: the library's Mode knows /sys/fs/cgroup alone.
+// openHierarchy detects the version itself, as the library's Mode only checks /sys/fs/cgroup.
 func openHierarchy(mount string, devices func(string) string) hierarchy {
 	return hierarchy{mount, there(filepath.Join(mount, "cgroup.controllers")), devices}
 }
 
 func there(path string) bool { return unix.Access(path, unix.F_OK) == nil }
 
-// file returns where a controller has a file of a cgroup.
+// file returns the path of a controller's file of a cgroup.
 func (h hierarchy) file(controller, path, name string) string {
 	if h.unified {
 		controller = ""
@@ -31,7 +31,7 @@ func (h hierarchy) file(controller, path, name string) string {
 	return filepath.Join(h.mount, controller, path, name)
 }
 
-// children returns the names of the cgroups right below.
+// children returns the names of the cgroups directly below.
 func (h hierarchy) children(path string) []string {
 	entries, _ := os.ReadDir(h.file("memory", path, ""))
 	var names []string
@@ -43,8 +43,8 @@ func (h hierarchy) children(path string) []string {
 	return names
 }
 
-// processes returns the pids of a cgroup, those below it not included. The library looks
-// at every file of the cgroup to find the one, which nearly doubles what a sample costs.
+// processes returns the pids of a cgroup, without those below it. The library would list every file
+// of the cgroup to find this one, which nearly doubles the cost of a sample.
 func (h hierarchy) processes(path string) (pids []string) {
 	for _, f := range lines(h.file("memory", path, "cgroup.procs")) {
 		pids = append(pids, f...)
@@ -52,8 +52,8 @@ func (h hierarchy) processes(path string) (pids []string) {
 	return pids
 }
 
-// processesIn returns the pids of a cgroup, or, if it has none, of those so many levels
-// below it.
+// processesIn returns the pids of a cgroup, or, if it has none, those up to so many levels below
+// it.
 func (h hierarchy) processesIn(at string, levels int) []string {
 	pids := h.processes(at)
 	if len(pids) > 0 || levels == 0 {
@@ -65,7 +65,7 @@ func (h hierarchy) processesIn(at string, levels int) []string {
 	return pids
 }
 
-// read returns what a cgroup has used, nil if it is not there.
+// read returns the usage of a cgroup, nil if it does not exist.
 func (h hierarchy) read(path string) *use {
 	u := h.readNumbers(path)
 	if u != nil {
@@ -89,7 +89,7 @@ func (h hierarchy) readNumbers(path string) *use {
 	return u
 }
 
-// readCPU takes the time that a cgroup had of the processors until now.
+// readCPU reads the cpu time of a cgroup.
 func (h hierarchy) readCPU(path string, u *use) {
 	u.Time, u.CPU, u.User, u.System = time.Now(), nil, nil, nil
 	if h.unified {
@@ -99,8 +99,8 @@ func (h hierarchy) readCPU(path string, u *use) {
 	}
 }
 
-// limit returns a limit, nil if it is none: version 1 tells the largest number that it
-// can, and the library 0 where there is no file.
+// limit returns a limit, nil if there is none: version 1 then has the largest possible number, and
+// the library returns 0 for a missing file.
 func limit(n uint64) *uint64 {
 	if n == 0 || n >= 1<<62 {
 		return nil

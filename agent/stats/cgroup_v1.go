@@ -16,7 +16,7 @@ func (h hierarchy) readCPUV1(path string, u *use) {
 	}
 }
 
-// readV1 reads controller by controller: one that lacks a file fails alone.
+// readV1 reads each controller separately, so that a missing file affects only its own.
 func (h hierarchy) readV1(path string, u *use) {
 	m := &v1.Metrics{CPU: &v1.CPUStat{Throttling: &v1.Throttle{}}}
 	if cgroup1.NewCpu(h.mount).Stat(path, m) == nil {
@@ -26,7 +26,7 @@ func (h hierarchy) readV1(path string, u *use) {
 	if cgroup1.NewPids(h.mount).Stat(path, m) == nil {
 		u.Threads, u.MaxThreads = known(m.Pids.Current), limit(m.Pids.Limit)
 	}
-	// Of swap one file is wanted, and kernels may have none; newer ones lack those of kmem.
+	// Only one file about swap is used, and kernels may lack it; newer ones lack those of kmem.
 	if cgroup1.NewMemory(h.mount, cgroup1.IgnoreModules("memsw", "kmem", "kmem.tcp")).Stat(path, m) == nil {
 		u.RSS, u.Cache, u.Mapped = known(m.Memory.TotalRSS), known(m.Memory.TotalCache), known(m.Memory.TotalMappedFile)
 		u.Faults, u.MajorFaults = known(m.Memory.TotalPgFault), known(m.Memory.TotalPgMajFault)
@@ -37,7 +37,7 @@ func (h hierarchy) readV1(path string, u *use) {
 	h.readRestV1(path, u)
 }
 
-// readRestV1 reads what the library leaves out.
+// readRestV1 reads what the library does not.
 func (h hierarchy) readRestV1(path string, u *use) {
 	u.Shares = number(h.file("cpu", path, "cpu.shares"))
 	u.Quota = number(h.file("cpu", path, "cpu.cfs_quota_us")) // -1 is no number
@@ -53,8 +53,8 @@ func (h hierarchy) readRestV1(path string, u *use) {
 	h.readDisksV1(path, u)
 }
 
-// readDisksV1 reads what the kubelet does, that of all cgroups below included. The
-// library reads a pod's own cgroup alone, in which nothing runs.
+// readDisksV1 reads the same as the kubelet, including all cgroups below. The library reads only
+// the pod's own cgroup, which has no processes.
 func (h hierarchy) readDisksV1(path string, u *use) {
 	disks := map[string]*diskUse{}
 	for _, file := range []string{"io_service_bytes", "io_serviced"} {

@@ -7,8 +7,8 @@ import (
 	v2 "github.com/containerd/cgroups/v3/cgroup2/stats"
 )
 
-// stat reads one part of a cgroup's numbers, nil if that fails: one file that cannot be
-// read fails all that the library reads with it.
+// stat reads one part of a cgroup's numbers, nil if that fails: an unreadable file fails everything
+// that the library reads with it.
 func (h hierarchy) stat(path string, part cgroup2.StatMask) *v2.Metrics {
 	g, err := cgroup2.Load(path, cgroup2.WithMountpoint(h.mount))
 	if err != nil {
@@ -18,7 +18,7 @@ func (h hierarchy) stat(path string, part cgroup2.StatMask) *v2.Metrics {
 	return m
 }
 
-// has reports whether a cgroup has a file. The library reads zeros where it has not.
+// has reports whether a cgroup has a file. Where it is missing the library returns zeros.
 func (h hierarchy) has(path, name string) bool { return there(h.file("", path, name)) }
 
 func (h hierarchy) readCPUV2(path string, u *use) {
@@ -33,14 +33,14 @@ func (h hierarchy) readCPUV2(path string, u *use) {
 			u.Quota, u.Period = parse(f[0]), parse(f[1])
 		}
 	}
-	if u.Period != nil { // else nothing is counted
+	if u.Period != nil { // otherwise nothing is counted
 		u.Periods, u.Throttled, u.ThrottledFor = known(c.NrPeriods), known(c.NrThrottled), known(c.ThrottledUsec*1000)
 	}
 }
 
 func (h hierarchy) readV2(path string, u *use) {
 	if weight := number(h.file("", path, "cpu.weight")); weight != nil && *weight > 0 {
-		u.Shares = known(2 + (*weight-1)*262142/9999) // as the kubelet reads it back
+		u.Shares = known(2 + (*weight-1)*262142/9999) // the kubelet's conversion back
 	}
 	if m := h.stat(path, cgroup2.StatMemory).GetMemory(); m != nil && h.has(path, "memory.stat") {
 		u.readMemoryV2(m)

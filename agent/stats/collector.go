@@ -12,40 +12,38 @@ import (
 )
 
 const (
-	// usageFor is how long a sample of usage is valid: callers at the same time
-	// share one.
+	// usageFor is how long a sample of usage is valid: concurrent callers share one.
 	usageFor = time.Second
-	// disksFor is the same for disk usage, which runtimes count every ten seconds
-	// themselves. A count is followed by a pause of at least disksShare times
-	// what it took, so that frequent requests do not keep a disk busy.
+	// disksFor is how long disk usage is valid; runtimes count theirs every ten seconds. After a
+	// count there is a pause of at least disksShare times its duration, so that frequent requests
+	// do not keep a disk busy.
 	disksFor   = 10 * time.Second
 	disksShare = 50
 	disksMost  = 5 * time.Minute
-	// askTimeout bounds one look.
+	// askTimeout bounds one sample.
 	askTimeout = 10 * time.Second
-	// runtimeTimeout bounds what the runtime may take of it.
+	// runtimeTimeout bounds the runtime's part of it.
 	runtimeTimeout = 5 * time.Second
-	// countTimeout bounds the counting of files; files not counted by then are
-	// left out.
+	// countTimeout bounds the counting of files; those not counted by then are left out.
 	countTimeout = 3 * time.Second
 )
 
-// Config says what is measured.
+// Config is what to measure.
 type Config struct {
 	Host    Host
 	CRI     *cri.Client
-	Labels  map[string]string // of what is the agent's in the runtime
+	Labels  map[string]string // of the agent's objects in the runtime
 	Node    string            // its name
 	Booted  time.Time
 	Root    string                 // of the agent
 	PodLogs string                 // folder
 	Pods    func() []*v1.Pod       // with their status, in order
 	Cgroup  func(*v1.Pod) string   // of a pod, "" if it has none
-	AllPods func() (cgroup string) // that of all pods, "" if there is none
+	AllPods func() (cgroup string) // of all pods, "" if there is none
 	Log     *slog.Logger
 }
 
-// Collector looks when it is asked. Any goroutine may ask.
+// Collector measures on request. Any goroutine may use it.
 type Collector struct {
 	config Config
 	rates  rates // guarded by the turn of usage
@@ -53,7 +51,7 @@ type Collector struct {
 	disks  *cached[*disks]
 }
 
-// New returns a collector that has not looked yet.
+// New returns a collector without a sample.
 func New(c Config) *Collector {
 	c.Host = c.Host.complete()
 	return &Collector{config: c, rates: rates{}, usage: newCached[*sample](), disks: newCached[*disks]()}
@@ -63,30 +61,30 @@ func New(c Config) *Collector {
 type sample struct {
 	Node     *use
 	Links    []link // of the machine
-	MainLink string // the name of one
+	MainLink string // the name of the main one
 	System   []named
 	Pods     []*podUse
 	Rated    bool  // use has its rates
-	Trouble  error // something could not be asked for, and is left out
+	Trouble  error // why something is left out; nil: it is complete
 }
 
-// named is the use of something that is no pod.
+// named is the use of something other than a pod.
 type named struct {
 	Name, Path string
 	*use
 }
 
-// podUse is the use of one pod; its own is nil if it is known of its containers only.
+// podUse is the use of one pod; Use is nil if only that of its containers is known.
 type podUse struct {
 	*v1.Pod
-	Path                 string // of its cgroup, "" if it has none that is known
+	Path                 string // of its cgroup, "" if it is not known
 	Use                  *use
-	Containers           []*containerUse // those that run
+	Containers           []*containerUse // the running ones
 	Sandbox, SandboxPath string          // its id and its cgroup, "" if they are not known
 	Links                []link
 }
 
-// containerUse is the use of one container, nil if it is not known.
+// containerUse is the use of one container; Use is nil if it is not known.
 type containerUse struct {
 	*v1.ContainerStatus
 	ID   string // without the runtime's name
@@ -94,8 +92,8 @@ type containerUse struct {
 	Use  *use
 }
 
-// started returns when the container started, zero if the runtime does not say: its status
-// has 1970 then, as a kubelet's.
+// started returns when the container started, zero if the runtime does not report it: then its
+// status has 1970, as a kubelet's.
 func (k *containerUse) started() time.Time {
 	if at := k.State.Running.StartedAt.Time; at.Unix() > 0 {
 		return at
@@ -103,8 +101,7 @@ func (k *containerUse) started() time.Time {
 	return time.Time{}
 }
 
-// look returns the current usage. Rates take half a second unless they were
-// requested recently.
+// look returns the current usage. Rates take half a second unless they were requested recently.
 func (c *Collector) look(ctx context.Context, rated bool) (*sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

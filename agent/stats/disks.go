@@ -11,9 +11,9 @@ import (
 
 // disks is one measurement of disk usage. It is not changed afterwards.
 type disks struct {
-	Until  time.Time           // it is good for
+	Until  time.Time           // valid until
 	Node   *space              // the file system of the agent's root
-	Images *space              // that of the images; nil if the runtime does not say
+	Images *space              // the file system of the images; nil if the runtime does not report it
 	Layers map[string]layer    // what containers wrote, by id
 	Pods   map[string]podDisks // by uid
 }
@@ -32,8 +32,7 @@ type volumeSpace struct {
 	*space
 }
 
-// files returns what files take, at most ten seconds old, or older where they
-// take long to count.
+// files returns the disk usage, at most ten seconds old, or older if counting takes long.
 func (c *Collector) files(ctx context.Context) (*disks, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -51,8 +50,8 @@ func (c *Collector) files(ctx context.Context) (*disks, error) {
 	})
 }
 
-// askLayers asks the runtime for what only it knows. What it does not tell is
-// left out.
+// askLayers requests from the runtime what only it knows. What the runtime does not report is left
+// out.
 func (c *Collector) askLayers(ctx context.Context, d *disks) {
 	ctx, cancel := context.WithTimeout(ctx, runtimeTimeout)
 	defer cancel()
@@ -74,8 +73,8 @@ func (c *Collector) askLayers(ctx context.Context, d *disks) {
 	}
 }
 
-// plugins are the folders of a pod's volumes that are looked at; those of the
-// host are not the pod's.
+// plugins are the kinds of a pod's volumes that are counted; volumes of the host do not belong to
+// the pod.
 var plugins = []string{"kubernetes.io~empty-dir", "kubernetes.io~configmap", "kubernetes.io~secret",
 	"kubernetes.io~downward-api", "kubernetes.io~projected"}
 

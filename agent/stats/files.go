@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readFile returns the text of a file of the kernel's. One look at a busy node
-// reads thousands, and the kernel's files tell no size that os.ReadFile could ask
-// for.
+// readFile returns the content of a kernel file. One sample of a busy node reads thousands, and
+// kernel files have no size for os.ReadFile to allocate.
 func readFile(path string) (string, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -35,7 +34,7 @@ func readFile(path string) (string, error) {
 	}
 }
 
-// number reads a file that holds one number; nil if there is none, as in "max".
+// number reads a file with one number; nil if it has none, as in "max".
 func number(path string) *uint64 {
 	text, err := readFile(path)
 	if err != nil {
@@ -65,7 +64,7 @@ func lines(path string) [][]string {
 	return out
 }
 
-// readPressure reads a file such as /proc/pressure/cpu; nil without one.
+// readPressure reads a file such as /proc/pressure/cpu; nil if it is missing.
 func readPressure(path string) *cgroup2.PSIStats {
 	text, _ := readFile(path)
 	p := &cgroup2.PSIStats{}

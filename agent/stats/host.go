@@ -13,7 +13,7 @@ import (
 	cgroup2 "github.com/containerd/cgroups/v3/cgroup2/stats"
 )
 
-// Host is where the kernel tells of the machine. The zero value is this one.
+// Host is where the kernel's files about the machine are mounted. The zero value is this machine.
 type Host struct {
 	Proc   string // default /proc
 	Sys    string // default /sys
@@ -31,8 +31,8 @@ func (h Host) complete() Host {
 
 func (h Host) hierarchy() hierarchy { return openHierarchy(h.Cgroup, h.device) }
 
-// Memory returns the bytes of memory that the machine has, and how many of them
-// are neither free nor easily freed, as a kubelet counts them.
+// Memory returns the memory of the machine in bytes, and how many of them are neither free nor
+// easily freed, by the kubelet's rule.
 func (h Host) Memory() (total, workingSet uint64, err error) {
 	h = h.complete()
 	m := h.meminfo()
@@ -49,7 +49,7 @@ func (h Host) Memory() (total, workingSet uint64, err error) {
 	return *m["MemTotal"], *used, nil
 }
 
-// Tasks returns how many processes and threads there are and may be.
+// Tasks returns the present and the maximum number of processes and threads.
 func (h Host) Tasks() (now, most uint64, err error) {
 	h = h.complete()
 	for _, name := range []string{"pid_max", "threads-max"} {
@@ -82,8 +82,8 @@ func (h Host) meminfo() map[string]*uint64 {
 	return out
 }
 
-// use returns what the whole machine uses: what its root cgroup tells, and where
-// there is none, what the kernel does.
+// use returns the usage of the whole machine: from its root cgroup or, without that, from the
+// kernel's other files.
 func (h Host) use() *use {
 	m := h.meminfo()
 	u := h.hierarchy().read("/")
@@ -103,18 +103,18 @@ func (h Host) use() *use {
 	return u
 }
 
-// perTick is how long a tick is in which the kernel tells a process of the machine's
-// time: USER_HZ is 100 on all systems that run Go on Linux.
+// perTick is the length of the ticks in which the kernel reports the machine's time to processes:
+// USER_HZ is 100 on all Linux systems that run Go.
 const perTick = 10_000_000 // ns
 
-// cpuTime returns how long the processors worked, in ns.
+// cpuTime returns the busy time of the processors, in ns.
 func (h Host) cpuTime() *uint64 {
 	for _, f := range lines(filepath.Join(h.Proc, "stat")) {
 		if len(f) < 8 || f[0] != "cpu" {
 			continue
 		}
 		var ticks uint64
-		for _, k := range []int{1, 2, 3, 6, 7} { // user, nice, system, irq, softirq: not idle, not waiting
+		for _, k := range []int{1, 2, 3, 6, 7} { // user, nice, system, irq, softirq; not idle and iowait
 			n, _ := strconv.ParseUint(f[k], 10, 64)
 			ticks += n
 		}
@@ -123,8 +123,8 @@ func (h Host) cpuTime() *uint64 {
 	return nil
 }
 
-// links returns what went over the interfaces of the network that a process is
-// in, the loopback left out. Process "self" is in the agent's.
+// links returns the traffic of the interfaces in a process's network namespace, without the
+// loopback. Process "self" is in the agent's.
 func (h Host) links(process string) []link {
 	var out []link
 	for _, f := range lines(filepath.Join(h.Proc, process, "net/dev")) {
@@ -148,8 +148,7 @@ func (h Host) links(process string) []link {
 	return out
 }
 
-// ownLinks returns the interfaces of the machine, without the ends of those that
-// lead into pods.
+// ownLinks returns the interfaces of the machine, without its ends of the pods' interfaces.
 func (h Host) ownLinks() []link {
 	return slices.DeleteFunc(h.links("self"), func(l link) bool {
 		return strings.HasPrefix(l.Name, "veth") || strings.HasPrefix(l.Name, "docker") || strings.HasPrefix(l.Name, "nerdctl")
@@ -166,8 +165,7 @@ func (h Host) mainLink() string {
 	return "eth0"
 }
 
-// device returns the path of a block device such as 8:0, or that number if the
-// machine does not tell.
+// device returns the path of a block device such as 8:0, or that number if the path is not known.
 func (h Host) device(number string) string {
 	at, err := os.Readlink(filepath.Join(h.Sys, "dev/block", number))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// readPod reads what a pod and its containers use from its cgroup. It is nil if
-// nothing of the pod runs.
+// readPod reads the usage of a pod and its containers from its cgroup. It returns nil if nothing of
+// the pod runs.
 func readPod(host Host, h hierarchy, pod *v1.Pod, cgroup string) *podUse {
 	p := &podUse{Pod: pod}
 	for _, list := range [][]v1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -30,19 +30,19 @@ func readPod(host Host, h hierarchy, pod *v1.Pod, cgroup string) *podUse {
 		p.Path = cgroup
 		p.readMembers(host, h)
 		if *p.Use.Processes == 0 && len(p.Containers) == 0 {
-			return nil // an empty shell, left or not filled yet
+			return nil // an empty cgroup, left over or not filled yet
 		}
 	}
 	return p
 }
 
-// levels is how far below a container's cgroup its processes are: crun has a cgroup
-// "container" for them with the systemd driver of v2, in which a systemd of the
-// container's own has others.
+// levels is how far below a container's cgroup its processes may be: with the systemd driver of v2,
+// crun creates a cgroup "container" for them, and a systemd in the container has further ones below
+// that.
 const levels = 2
 
-// readMembers reads the cgroups below the pod's: its containers, and the rest,
-// the sandbox.
+// readMembers reads the cgroups below the pod's: those of its containers; the remaining one is the
+// sandbox.
 func (p *podUse) readMembers(host Host, h hierarchy) {
 	inside := "" // a process in the pod's network
 	for _, name := range h.children(p.Path) {
@@ -74,15 +74,15 @@ func (p *podUse) readMembers(host Host, h hierarchy) {
 	}
 }
 
-// idOf returns the id of the container whose cgroup has that name: runtimes call
-// it so, or cri-containerd-ID.scope, crio-ID.scope.
+// idOf returns the id of the container with a cgroup name: runtimes use the id itself,
+// cri-containerd-ID.scope or crio-ID.scope.
 func idOf(cgroup string) string {
 	cgroup = strings.TrimSuffix(cgroup, ".scope")
 	return cgroup[strings.LastIndex(cgroup, "-")+1:]
 }
 
-// incomplete reports whether the runtime must be asked what the pod uses: that of a
-// container is not known, or there is no process that tells of the network.
+// incomplete reports whether the runtime must be asked for the pod's usage: a container's usage is
+// not known, or there is no process through which to read the network.
 func (p *podUse) incomplete() bool {
 	if p.Use != nil && *p.Use.Processes == 0 && !p.Spec.HostNetwork {
 		return true

@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// rateMin is the shortest time between two readings that make a rate.
+	// rateMin is the shortest time between two readings for a rate.
 	rateMin = 400 * time.Millisecond
-	// rateMax is the longest: a rate tells of the present.
+	// rateMax is the longest: a rate describes the present.
 	rateMax = time.Minute
 )
 
-// rates are what was read last of the processor time of each cgroup, by its path.
+// rates are the last readings of the cpu time, by the keys of rated.
 type rates map[string]reading
 
 type reading struct {
@@ -20,8 +20,8 @@ type reading struct {
 	cpu uint64 // ns
 }
 
-// apply gives a use its rate, and reports whether it has one now or cannot have
-// one. Either way the next rate counts from here.
+// apply sets the rate of a use, and reports whether it has one now or cannot have one. In both
+// cases the next rate is computed from this reading, unless it is too soon after the last.
 func (r rates) apply(key string, u *use) bool {
 	if u == nil || u.CPU == nil || key == "" {
 		return true
@@ -39,9 +39,9 @@ func (r rates) apply(key string, u *use) bool {
 	return true
 }
 
-// rated is a use that has a rate, and the key of its readings.
+// rated is a use that needs a rate, and the key of its readings.
 type rated struct {
-	key, path string // path is of a cgroup that can be read again, "" if it cannot
+	key, path string // path of a cgroup that can be read again, "" if it cannot
 	use       *use
 }
 
@@ -59,13 +59,12 @@ func (s *sample) rated() []rated {
 	return all
 }
 
-// rate gives the sample its rates. What was not read within the last minute is
-// read twice for it.
+// rate sets the rates of a sample. What was not read within the last minute is read a second time.
 func (c *Collector) rate(ctx context.Context, s *sample) error {
 	h := c.config.Host.hierarchy()
 	all := s.rated()
 	old := c.rates
-	c.rates = rates{} // the rates of missing cgroups are dropped
+	c.rates = rates{} // drop the rates of missing cgroups
 	var again []rated
 	for _, u := range all {
 		if last, ok := old[u.key]; ok {

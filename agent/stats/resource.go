@@ -9,7 +9,7 @@ import (
 type resource struct {
 	name, kind, help string
 	of               func(*use) *uint64
-	per              float64 // what a unit of it is, 1 where it is the same
+	per              float64 // divisor of the value for the metric's unit, 1 if it is the same
 }
 
 // The names and labels are the kubelet's (pkg/kubelet/metrics/collectors).

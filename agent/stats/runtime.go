@@ -10,8 +10,7 @@ import (
 	"monopod/cri"
 )
 
-// askRuntime fills in what the runtime knows of pods whose cgroups are not where
-// they can be found.
+// askRuntime requests from the runtime the usage of pods whose cgroups cannot be found.
 func (c *Collector) askRuntime(ctx context.Context, s *sample) error {
 	ctx, cancel := context.WithTimeout(ctx, runtimeTimeout)
 	defer cancel()
@@ -54,7 +53,7 @@ func (c *Collector) askRuntime(ctx context.Context, s *sample) error {
 	return errors.Join(err, failed)
 }
 
-// sum returns what the containers use together; nil if nothing is known.
+// sum returns the total usage of the containers; nil if nothing is known.
 func (p *podUse) sum() *use {
 	var sum *use
 	for _, k := range p.Containers {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Pages returns the pages, by path. Nothing in them is secret: an error says what the
-// runtime said in the log only.
+// Pages returns the pages, by path. None of them holds a secret: the runtime's own error text is
+// only logged.
 func (c *Collector) Pages() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"/stats/summary":    c.serveSummary,

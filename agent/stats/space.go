@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filesystem returns how full the file system of dir is, nil if that cannot be told.
+// filesystem returns the usage of dir's file system, nil if it cannot be read.
 func filesystem(dir string) *space {
 	var fs unix.Statfs_t
 	if dir == "" || unix.Statfs(dir, &fs) != nil {
@@ -24,13 +24,13 @@ func filesystem(dir string) *space {
 	return s
 }
 
-// Free is what a file system has left.
+// Free is the free space of a file system.
 type Free struct {
 	Capacity, Available uint64 // bytes
 	Inodes, InodesFree  uint64 // 0, 0: the file system does not count them
 }
 
-// FreeOn returns what the file system of dir has left.
+// FreeOn returns the free space of dir's file system.
 func FreeOn(dir string) (Free, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
@@ -40,8 +40,8 @@ func FreeOn(dir string) (Free, error) {
 	return Free{fs.Blocks * size, fs.Bavail * size, fs.Files, fs.Ffree}, nil
 }
 
-// ownMemory reports whether dir is a file system of its own in memory, whose
-// counters are those of its content.
+// ownMemory reports whether dir is the root of a file system in memory, whose counters are those of
+// its content.
 func ownMemory(dir string) bool {
 	var fs unix.Statfs_t
 	var here, above unix.Stat_t
@@ -49,7 +49,7 @@ func ownMemory(dir string) bool {
 		unix.Stat(dir, &here) == nil && unix.Stat(filepath.Dir(dir), &above) == nil && here.Dev != above.Dev
 }
 
-// part returns what a folder takes of its file system.
+// part returns the usage of a folder within its file system.
 func part(ctx context.Context, dir string) *space {
 	s := filesystem(dir)
 	if s == nil || ownMemory(dir) {
@@ -62,8 +62,8 @@ func part(ctx context.Context, dir string) *space {
 	return s
 }
 
-// MountOf returns where the file system of dir is mounted: the folder farthest above it that is on
-// the same device. It is dir itself if that cannot be told.
+// MountOf returns the mount point of dir's file system: the highest parent on the same device. It
+// returns dir itself if dir cannot be read.
 func MountOf(dir string) string {
 	var here, above unix.Stat_t
 	if unix.Stat(dir, &here) != nil {

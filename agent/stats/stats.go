@@ -1,8 +1,7 @@
-// Package stats measures what the machine, the pods and their containers use:
-// cpu, memory, network and disk. It measures on request only, reads the kernel's
-// own files, and asks the runtime for what only the runtime knows. It answers in
-// the formats of a kubelet: /stats/summary, /metrics/resource and
-// /metrics/cadvisor.
+// Package stats measures what the machine, the pods and their containers use: cpu, memory, network
+// and disk. It measures on request only, reads the kernel's own files, and asks the runtime for
+// what only the runtime knows. It answers in the formats of a kubelet: /stats/summary,
+// /metrics/resource and /metrics/cadvisor.
 package stats
 
 import (
@@ -11,13 +10,13 @@ import (
 	cgroup2 "github.com/containerd/cgroups/v3/cgroup2/stats"
 )
 
-// use is what one cgroup has used, or what the runtime says of a container. A
-// nil number is not known.
+// use is the usage of one cgroup, or what the runtime reports of a container. A nil number is not
+// known.
 type use struct {
 	Time time.Time // when it was read
 
 	CPU, User, System                    *uint64 // ns
-	Nano                                 *uint64 // billionths of a core, as of late
+	Nano                                 *uint64 // billionths of a core, the present rate
 	Periods, Throttled, ThrottledFor     *uint64 // ThrottledFor in ns
 	Shares, Quota, Period                *uint64 // Quota and Period in µs
 	Memory, WorkingSet, RSS, Cache       *uint64 // bytes
@@ -30,20 +29,20 @@ type use struct {
 	IOPressure                           *cgroup2.PSIStats
 }
 
-// diskUse is what went to and came from a block device.
+// diskUse is what was read from and written to a block device.
 type diskUse struct {
 	Device                               string // such as /dev/sda, or 8:0
 	Reads, Writes, ReadBytes, WriteBytes uint64
 }
 
-// link is what went over a network interface.
+// link is the traffic of a network interface.
 type link struct {
 	Name                               string
 	RxBytes, RxPackets, RxErrs, RxDrop uint64
 	TxBytes, TxPackets, TxErrs, TxDrop uint64
 }
 
-// space is how full a file system is, or what something in it takes.
+// space is the usage of a file system or of a part of it.
 type space struct {
 	Time                           time.Time
 	Capacity, Available, Used      *uint64 // bytes
@@ -52,7 +51,7 @@ type space struct {
 
 func known(n uint64) *uint64 { return &n }
 
-// plus adds the values that are known.
+// plus adds two values; an unknown one counts as 0.
 func plus(a, b *uint64) *uint64 {
 	switch {
 	case a == nil:

@@ -9,8 +9,8 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Summary returns what the node and its pods use, with or without what their
-// files take. What cannot be found out is left out.
+// Summary returns the usage of the node and its pods, with or without that of their files. What
+// cannot be measured is left out.
 func (c *Collector) Summary(ctx context.Context, files bool) (*statsapi.Summary, error) {
 	s, err := c.look(ctx, true)
 	if err != nil {
@@ -84,8 +84,8 @@ func podStats(p *podUse, d *disks, all bool) statsapi.PodStats {
 	return out
 }
 
-// ephemeral adds up what a pod takes of the node's disk: what its containers
-// wrote, logs included, and its volumes that are not in memory.
+// ephemeral returns the total usage of the node's disk by a pod: what its containers wrote, logs
+// included, and its volumes that are not in memory.
 func ephemeral(p *podUse, d *disks, files podDisks) *statsapi.FsStats {
 	var l layer
 	for _, k := range p.Containers {
@@ -101,7 +101,7 @@ func ephemeral(p *podUse, d *disks, files podDisks) *statsapi.FsStats {
 	return ofLayer(d.Node, l)
 }
 
-// ofLayer returns a part of a file system.
+// ofLayer returns the usage of a part of a file system.
 func ofLayer(s *space, l layer) *statsapi.FsStats {
 	if s == nil {
 		if l.Used == nil {
@@ -162,7 +162,8 @@ func psiData(d *cgroup2.PSIData) statsapi.PSIData {
 	return statsapi.PSIData{Total: d.GetTotal(), Avg10: d.GetAvg10(), Avg60: d.GetAvg60(), Avg300: d.GetAvg300()}
 }
 
-// mainOf returns the interface that runtimes give pods, else the first.
+// mainOf returns the name that runtimes give the interface of pods, if there is one, else the
+// first.
 func mainOf(links []link) string {
 	for _, l := range links {
 		if l.Name == "eth0" {

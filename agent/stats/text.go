@@ -10,7 +10,7 @@ import (
 // text writes metrics in Prometheus' text format, version 0.0.4.
 type text struct {
 	bytes.Buffer
-	head string // of a metric that has no value yet
+	head string // of a metric without a value so far
 }
 
 const textType = "text/plain; version=0.0.4; charset=utf-8"
@@ -23,7 +23,7 @@ const (
 	gauge   = "gauge"
 )
 
-// family starts a metric. All its values come before the next one starts; one
+// family starts a metric. All its values must be written before the next one starts; a metric
 // without any is left out.
 func (t *text) family(name, kind, help string) {
 	t.head = "# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n"

@@ -7,15 +7,15 @@ import (
 	"monopod/agent/disk"
 )
 
-// maxFiles is how many files and folders are counted of a volume on disk; what
-// one with more takes is not told.
+// maxFiles is how many files and folders of a volume on disk are counted; the usage of a larger one
+// is not reported.
 const maxFiles = 50_000
 
 var errTooMany = errors.New("too many files to count")
 
-// within returns what the files in dir take on the disk, no other file system's
-// with them. A file with several names counts once. Others may write to the last
-// depth of the folders that dir names; what they do meanwhile leads nowhere else.
+// within returns the disk usage of the files in dir, without those on other file systems. A file
+// with several names counts once. Others may write to the last depth folders of dir; their changes
+// cannot lead the walk elsewhere.
 func within(ctx context.Context, dir string, depth int) (bytes, inodes uint64, err error) {
 	d, err := disk.OpenDir(dir, depth)
 	if err != nil {
@@ -33,10 +33,10 @@ func within(ctx context.Context, dir string, depth int) (bytes, inodes uint64, e
 	return c.bytes, c.inodes, err
 }
 
-// fileCount is what files take, as far as they are counted.
+// fileCount is the usage of the files counted so far.
 type fileCount struct {
 	device        uint64
-	linked        map[uint64]bool // files with several names that were counted, by inode
+	linked        map[uint64]bool // counted files with several names, by inode
 	bytes, inodes uint64
 }
 
@@ -55,7 +55,7 @@ func (c *fileCount) take(s disk.Stat) error {
 	return nil
 }
 
-// visit counts what a walk comes by. What goes meanwhile is left out.
+// visit counts an entry of a walk. Entries that are removed meanwhile are left out.
 func (c *fileCount) visit(f disk.Found) error {
 	var s disk.Stat
 	var err error

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bind mounts the open file at its place below the pod's directory.
+// bind mounts the open file in its directory below the pod's directory.
 func bind(root, uid string, source *os.File, s SubPathMount, mounts *mountTable) (string, error) {
 	if err := makeDirs(root, "pods", uid, subPathDir, s.Volume, s.Container); err != nil {
 		return "", err
@@ -30,7 +30,7 @@ func bind(root, uid string, source *os.File, s SubPathMount, mounts *mountTable)
 		return "", &fs.PathError{Op: "bind", Path: target, Err: err}
 	}
 	if !s.Shared {
-		// Else TearDown of mounts below would unmount them for the machine.
+		// Otherwise the unmount of nested mounts in TearDown would propagate to the machine.
 		if err := unix.Mount("", target, "", unix.MS_SLAVE, ""); err != nil {
 			return "", &fs.PathError{Op: "make slave", Path: target, Err: err}
 		}
@@ -38,7 +38,7 @@ func bind(root, uid string, source *os.File, s SubPathMount, mounts *mountTable)
 	return target, nil
 }
 
-// freeTarget unmounts the target unless the right file is mounted there.
+// freeTarget unmounts the target, unless the right file is mounted there: then done is true.
 func freeTarget(target string, want fs.FileInfo, mounts *mountTable) (done bool, err error) {
 	has, err := mounts.below(target)
 	if err != nil || len(has) == 0 {
@@ -55,8 +55,8 @@ func freeTarget(target string, want fs.FileInfo, mounts *mountTable) (done bool,
 	return false, nil
 }
 
-// makeTarget makes an empty directory or file to mount on; a left-over of the
-// other kind goes.
+// makeTarget creates an empty directory or file to mount on; it removes a left-over of the other
+// kind.
 func makeTarget(target string, dir bool) error {
 	if i, err := os.Lstat(target); err == nil && i.IsDir() != dir {
 		if err := os.Remove(target); err != nil {
@@ -70,5 +70,5 @@ func makeTarget(target string, dir bool) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Chmod(0o640), f.Close()) // the umask took bits at creation
+	return errors.Join(f.Chmod(0o640), f.Close()) // the umask removed bits at creation
 }

@@ -18,8 +18,8 @@ import (
 	"monopod/agent/disk"
 )
 
-// claimsDir is the folder below the root dir with a directory for each
-// PersistentVolumeClaim. No pod's end removes one.
+// claimsDir is the folder below the root dir with a directory for each PersistentVolumeClaim. The
+// end of a pod removes none of them.
 const claimsDir = "volumes"
 
 // ClaimDir returns the directory of a claim.
@@ -29,7 +29,7 @@ func ClaimDir(root string, c types.NamespacedName) string {
 
 func claimFile(c types.NamespacedName) string { return c.Namespace + "_" + c.Name }
 
-// Uses reports whether a pod has a volume that is the claim.
+// Uses reports whether a pod has a volume for the claim.
 func Uses(p *v1.Pod, c types.NamespacedName) bool {
 	for _, v := range p.Spec.Volumes {
 		if s := v.PersistentVolumeClaim; s != nil && s.ClaimName == c.Name && p.Namespace == c.Namespace {
@@ -39,8 +39,8 @@ func Uses(p *v1.Pod, c types.NamespacedName) bool {
 	return false
 }
 
-// Claims returns the claims that have a directory, or had one that is missing, sorted by the
-// names of these.
+// Claims returns the claims that have a directory, or had one that is now missing, sorted by the
+// directories' names.
 func Claims(root string) ([]types.NamespacedName, error) {
 	var names []string
 	for _, folder := range []string{claimsDir, recordsDir} {
@@ -62,9 +62,9 @@ func Claims(root string) ([]types.NamespacedName, error) {
 	return all, nil
 }
 
-// claim makes the directory of a claim, open to all as an emptyDir is, for the first
-// pod that mounts it, and gives what is in it to the group of each new pod. One that was
-// made and is missing is a *MissingClaimError.
+// claim creates the directory of a claim, open to all users like an emptyDir, for the first pod
+// that mounts it, and gives its content to the group of each new pod. For a claim that was created
+// and is missing it returns a *MissingClaimError.
 func (s *setup) claim(ctx context.Context, v *v1.Volume) (Mount, error) {
 	source := v.PersistentVolumeClaim
 	c := types.NamespacedName{Namespace: s.pod.Namespace, Name: source.ClaimName}
@@ -99,8 +99,8 @@ func (s *setup) claim(ctx context.Context, v *v1.Volume) (Mount, error) {
 	return Mount{HostPath: p.path, ReadOnly: source.ReadOnly, Managed: true}, nil
 }
 
-// useClaims keeps claims from being removed until the pod may be seen to use them: its checkpoint is
-// there already.
+// useClaims keeps claims from being removed until it is visible that the pod uses them. The pod's
+// checkpoint exists already.
 func (s *setup) useClaims() (unlock func(), err error) {
 	err = makeDirs(s.root, claimsDir)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *setup) useClaims() (unlock func(), err error) {
 	return lockClaims(s.root, unix.LOCK_SH)
 }
 
-// newClaims makes those of a pod that never were.
+// newClaims creates the claims of a pod that never existed.
 func (s *setup) newClaims() error {
 	used := mounted(s.pod)
 	for i := range s.pod.Spec.Volumes {
@@ -142,8 +142,8 @@ func (s *setup) newClaim(c types.NamespacedName) error {
 	return s.recordClaim(c, was)
 }
 
-// findClaim returns what is recorded of a claim that is there, and makes one that never was.
-// unrecorded: it was made just now.
+// findClaim returns the record of an existing claim, and creates one that never existed; unrecorded
+// means that it has just been created.
 func (s *setup) findClaim(c types.NamespacedName) (claimRecord, error) {
 	was, err := checkClaim(s.root, c)
 	if err != nil || was != unrecorded {
@@ -159,7 +159,7 @@ func (s *setup) findClaim(c types.NamespacedName) (claimRecord, error) {
 	return was, disk.SyncDir(filepath.Join(s.root, claimsDir))
 }
 
-// recordClaim records a claim that is set up, unless that is recorded.
+// recordClaim records a claim that is set up, unless that is recorded already.
 func (s *setup) recordClaim(c types.NamespacedName, was claimRecord) error {
 	now, err := recorded(s.root, c)
 	if err != nil || now == was {
@@ -168,7 +168,7 @@ func (s *setup) recordClaim(c types.NamespacedName, was claimRecord) error {
 	return writeRecord(s.root, c, now)
 }
 
-// makeClaim makes a directory that is there with its final mode, or not at all.
+// makeClaim creates a directory with its final mode, or none at all.
 func makeClaim(dir string) (made bool, err error) {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
@@ -179,7 +179,7 @@ func makeClaim(dir string) (made bool, err error) {
 	}
 	if err = os.Chmod(fresh, 0o777); err == nil {
 		if err = unix.Renameat2(unix.AT_FDCWD, fresh, unix.AT_FDCWD, dir, unix.RENAME_NOREPLACE); err == unix.EINVAL {
-			err = unix.Rename(fresh, dir) // a file system that cannot; at most an empty directory goes
+			err = unix.Rename(fresh, dir) // a file system without that flag; at worst an empty directory is replaced
 		}
 	}
 	if err == nil {
@@ -192,7 +192,7 @@ func makeClaim(dir string) (made bool, err error) {
 	return false, &fs.PathError{Op: "make", Path: dir, Err: err}
 }
 
-// claimPlace opens the directory of a claim. Its mark is the pod's.
+// claimPlace opens the directory of a claim. The mark belongs to the pod.
 func (s *setup) claimPlace(name, mark string) (*place, error) {
 	marks := []string{"pods", string(s.pod.UID), "plugins", emptyDirPlugin, mark}
 	if !isDir(filepath.Join(s.root, claimsDir, name)) {
@@ -216,8 +216,9 @@ func (s *setup) claimPlace(name, mark string) (*place, error) {
 	return p, p.openAt(dir)
 }
 
-// unlessFull drops the error of a mark for which the disk has no room, or which it does not take: what
-// is in the claim is given to the group of the pod once more when the next container starts.
+// unlessFull drops the error of a mark that cannot be written because the disk is full or
+// read-only: without the mark, the content of the claim is given to the pod's group once more when
+// the next container starts.
 func unlessFull(err error) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EROFS) {
 		return nil
@@ -225,7 +226,8 @@ func unlessFull(err error) error {
 	return err
 }
 
-// isOwned reports whether the pod wants no change where the top is of its group.
+// isOwned reports whether the pod's fsGroupChangePolicy leaves the claim unchanged, as its top
+// directory already belongs to the pod's group.
 func (s *setup) isOwned(p *place) bool {
 	c := s.pod.Spec.SecurityContext
 	if c == nil || c.FSGroup == nil || c.FSGroupChangePolicy == nil ||
@@ -237,11 +239,11 @@ func (s *setup) isOwned(p *place) bool {
 	return unix.Stat(p.path, &top) == nil && int64(top.Gid) == *c.FSGroup && top.Mode&mode == mode
 }
 
-// errRemoving tells a pod to come again.
+// errRemoving means that the pod has to try again.
 var errRemoving = errors.New("a volume is being removed")
 
-// lockClaims locks the claims: shared by pods that are set up, alone for a removal. It
-// does not wait.
+// lockClaims locks the claims, shared for the set-up of pods and exclusive for a removal. It does
+// not wait.
 func lockClaims(root string, how int) (unlock func(), err error) {
 	dir, err := os.Open(filepath.Join(root, claimsDir))
 	if err != nil {
@@ -257,8 +259,8 @@ func lockClaims(root string, how int) (unlock func(), err error) {
 	return func() { dir.Close() }, nil
 }
 
-// RemoveClaim removes the directory of a claim with all that is in it, unless a pod
-// uses it: users names those by their checkpoints. Any process may call it.
+// RemoveClaim removes the directory of a claim with its content, unless pods use it: users returns
+// their names, from checkpoints. Any process may call it.
 func RemoveClaim(ctx context.Context, root string, c types.NamespacedName, users func() ([]string, error)) error {
 	if err := checkName("volume", claimFile(c)); err != nil {
 		return err
@@ -277,7 +279,7 @@ func RemoveClaim(ctx context.Context, root string, c types.NamespacedName, users
 	return EmptyTrash(ctx, root)
 }
 
-// forgetClaim lets the next pod make a claim that is missing.
+// forgetClaim removes the record of a missing claim, so that the next pod creates it.
 func forgetClaim(root string, c types.NamespacedName, users func() ([]string, error)) error {
 	err := unused(users)
 	if err == nil {
@@ -298,8 +300,8 @@ func unused(users func() ([]string, error)) error {
 	return err
 }
 
-// retire moves a claim's directory into the trash, unless it is in use. Its record goes first:
-// a directory without one counts as made.
+// retire moves a claim's directory into the trash, unless it is in use. It removes the record
+// first: a directory without a record counts as created.
 func retire(ctx context.Context, root string, c types.NamespacedName, users func() ([]string, error)) error {
 	dir := ClaimDir(root, c)
 	unlock, err := lockAlone(ctx, root)
@@ -323,8 +325,8 @@ func retire(ctx context.Context, root string, c types.NamespacedName, users func
 	return discard(root, dir)
 }
 
-// lockAlone locks the claims for a removal. It gives pods that are being set up, which
-// takes them moments, 2 seconds.
+// lockAlone locks the claims for a removal. It waits up to 2 seconds for pods that are being set
+// up, which takes moments.
 func lockAlone(ctx context.Context, root string) (unlock func(), err error) {
 	for range 40 {
 		if unlock, err = lockClaims(root, unix.LOCK_EX); !errors.Is(err, errRemoving) {

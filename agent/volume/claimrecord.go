@@ -17,14 +17,14 @@ import (
 	"monopod/manifests/shell"
 )
 
-// recordsDir is the folder below the root dir with a file for each claim that was made, so that
-// one whose disk is not mounted is told from one that is new. It is beside the folder of the
-// claims, which may be on another disk. A directory without a record counts as made. A former
-// agent does not know the records: it makes a directory that is missing, and leaves the record of
-// one that it removes, whose pods then wait until it is made by hand.
+// recordsDir is the folder below the root dir with a file for each claim that was created, so that
+// a claim whose disk is not mounted differs from a new one. It is not in the folder of the claims,
+// which may be on another disk. A directory without a record counts as created. Former agents do
+// not know the records: they create a missing directory again, and leave the record of a claim that
+// they remove; pods with that claim then wait until the owner creates it by hand.
 const recordsDir = "claims"
 
-// claimRecord is what is recorded of a claim.
+// claimRecord is the recorded state of a claim.
 type claimRecord string
 
 const (
@@ -35,12 +35,12 @@ const (
 	claimByHand  claimRecord = "by hand" // and no pod has been set up with it since
 )
 
-// MissingClaimError is that a claim that was made before is not there. Nothing makes it again but
-// MakeClaim.
+// MissingClaimError means that a claim that was created before is missing. Only MakeClaim creates
+// it again.
 type MissingClaimError struct {
 	Claim types.NamespacedName
-	Root  string // the root dir whose claim it is
-	Other bool   // a directory is there, and not on the disk that was mounted
+	Root  string // the root dir of the claim
+	Other bool   // a directory exists, but not on the disk that was mounted
 }
 
 func (e *MissingClaimError) Error() string {
@@ -53,10 +53,10 @@ func (e *MissingClaimError) Error() string {
 		": mount its disk, or use an empty directory with: %s", dir, e.Claim, byHand)
 }
 
-// MakeCommand is the command line that makes a claim by hand. It names the root dir, of which
-// whoever reads it need not know.
+// MakeCommand returns the command that creates a claim by hand. It contains the root dir, which the
+// reader need not know then.
 func MakeCommand(root string, c types.NamespacedName) string {
-	abs, err := filepath.Abs(root) // it is typed elsewhere
+	abs, err := filepath.Abs(root) // it is typed in another directory
 	if err == nil {
 		root = abs
 	}
@@ -67,8 +67,7 @@ func recordPath(root string, c types.NamespacedName) string {
 	return filepath.Join(root, recordsDir, claimFile(c))
 }
 
-// readRecord returns what is recorded of a claim. A content that a power cut left is a record
-// all the same.
+// readRecord returns the record of a claim. A record that a power cut damaged still counts as one.
 func readRecord(root string, c types.NamespacedName) (claimRecord, error) {
 	b, err := os.ReadFile(recordPath(root, c))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,8 +83,8 @@ func readRecord(root string, c types.NamespacedName) (claimRecord, error) {
 	return claimMade, nil
 }
 
-// writeRecord records a claim durably. Its directory is there, durably too: else a power cut
-// would leave a record of a directory that never was.
+// writeRecord records a claim durably. The claim's directory must exist durably: otherwise a power
+// cut could leave a record of a directory that never existed.
 func writeRecord(root string, c types.NamespacedName, r claimRecord) error {
 	if err := makeDirs(root, recordsDir); err != nil {
 		return err
@@ -96,7 +95,7 @@ func writeRecord(root string, c types.NamespacedName, r claimRecord) error {
 	return disk.SyncDir(root)
 }
 
-// removeRecord forgets a claim, durably.
+// removeRecord removes the record of a claim, durably.
 func removeRecord(root string, c types.NamespacedName) error {
 	err := os.Remove(recordPath(root, c))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +104,7 @@ func removeRecord(root string, c types.NamespacedName) error {
 	return errors.Join(err, disk.SyncDir(filepath.Join(root, recordsDir)))
 }
 
-// recorded is what to record of a claim that is there.
+// recorded returns the record to write for an existing claim.
 func recorded(root string, c types.NamespacedName) (claimRecord, error) {
 	other, err := onOtherDisk(root, ClaimDir(root, c))
 	if other {
@@ -114,7 +113,7 @@ func recorded(root string, c types.NamespacedName) (claimRecord, error) {
 	return claimMade, err
 }
 
-// onOtherDisk reports whether dir is not on the disk of the root dir.
+// onOtherDisk reports whether dir is on another disk than the root dir.
 func onOtherDisk(root, dir string) (bool, error) {
 	var top, at unix.Stat_t
 	if err := unix.Stat(root, &top); err != nil {
@@ -126,8 +125,8 @@ func onOtherDisk(root, dir string) (bool, error) {
 	return at.Dev != top.Dev, nil
 }
 
-// checkClaim returns what is recorded of a claim, and a *MissingClaimError if it was made and is
-// not there.
+// checkClaim returns the record of a claim, and a *MissingClaimError if it was created and is
+// missing.
 func checkClaim(root string, c types.NamespacedName) (claimRecord, error) {
 	was, err := readRecord(root, c)
 	if err != nil || was == unrecorded {
@@ -143,11 +142,11 @@ func checkClaim(root string, c types.NamespacedName) (claimRecord, error) {
 	return was, err
 }
 
-// unfinished begins the names of directories that were not complete when an agent died, and of
-// records of former agents.
+// unfinished is the prefix of directories that were incomplete when an agent died, and of records
+// of former agents.
 const unfinished = ".new-"
 
-// removeUnfinished removes them, unless somebody makes a claim right now.
+// removeUnfinished removes those, unless a claim is being created right now.
 func removeUnfinished(root string) error {
 	look := func() (left []string) {
 		for _, pattern := range []string{claimsDir + "/" + unfinished, recordsDir + "/" + unfinished, recordsDir + "/" + disk.TempPrefix} {
@@ -174,8 +173,8 @@ func removeUnfinished(root string) error {
 	return errors.Join(failed...)
 }
 
-// RecordClaims records all claims that have a directory and no record: a former agent made them.
-// What former agents did not complete goes.
+// RecordClaims records all claims that have a directory and no record, as former agents created
+// them. It removes what former agents left incomplete.
 func RecordClaims(root string) error {
 	all, err := Claims(root)
 	if err != nil {
@@ -196,10 +195,10 @@ func RecordClaims(root string) error {
 	return errors.Join(failed...)
 }
 
-// recordAgain is how long after a failure RecordFormerClaims tries again.
+// recordAgain is the delay of RecordFormerClaims after a failure.
 const recordAgain = time.Minute
 
-// RecordFormerClaims calls RecordClaims until all went well or ctx ends. It waits for no disk
+// RecordFormerClaims calls RecordClaims until it succeeds or ctx ends. It does not wait for a disk
 // that does not answer.
 func RecordFormerClaims(ctx context.Context, root string, log *slog.Logger) {
 	for said := ""; ; {
@@ -230,15 +229,15 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// IsMissing reports whether a claim was made and is not there.
+// IsMissing reports whether a claim was created and is missing.
 func IsMissing(root string, c types.NamespacedName) bool {
 	var missing *MissingClaimError
 	_, err := checkClaim(root, c)
 	return errors.As(err, &missing)
 }
 
-// MakeClaim makes the directory of a claim, empty, or takes the one that is there in place of a
-// disk that is not mounted. Any process may call it.
+// MakeClaim creates the directory of a claim, empty, or accepts an existing one in place of a disk
+// that is not mounted. Any process may call it.
 func MakeClaim(root string, c types.NamespacedName) error {
 	if err := checkName("volume", claimFile(c)); err != nil {
 		return err

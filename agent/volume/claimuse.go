@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// MadeAt returns when the directory of a claim was made; zero: its filesystem does not say,
-// or it is missing.
+// MadeAt returns when the directory of a claim was created; zero: its file system does not record
+// that, or it is missing.
 func MadeAt(root string, c types.NamespacedName) time.Time {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, ClaimDir(root, c), unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
@@ -23,8 +23,8 @@ func MadeAt(root string, c types.NamespacedName) time.Time {
 	return time.Unix(st.Btime.Sec, int64(st.Btime.Nsec))
 }
 
-// ClaimSize returns how many bytes a claim takes on its disk; a file with several names counts
-// once. Pods may write into it meanwhile, and no link leads out of it.
+// ClaimSize returns the size of a claim on its disk in bytes; a file with several names counts
+// once. Pods may write to it meanwhile, and no link leads out of it.
 func ClaimSize(ctx context.Context, root string, c types.NamespacedName) (bytes int64, err error) {
 	dir, err := os.OpenRoot(ClaimDir(root, c))
 	if err != nil {
@@ -40,7 +40,7 @@ func ClaimSize(ctx context.Context, root string, c types.NamespacedName) (bytes 
 		if err == nil {
 			n, err = onDisk(d, seen)
 		}
-		if errors.Is(err, fs.ErrNotExist) { // it went meanwhile
+		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 			return nil
 		}
 		bytes += n
@@ -65,5 +65,5 @@ func onDisk(d fs.DirEntry, seen map[[2]uint64]bool) (int64, error) {
 		}
 		seen[file] = true
 	}
-	return st.Blocks * 512, nil // st_blocks has this unit (stat(2))
+	return st.Blocks * 512, nil // the unit of st_blocks (stat(2))
 }

@@ -13,7 +13,7 @@ import (
 	"monopod/agent/disk"
 )
 
-// Directories of a pod are closed to users: their content may be open to all.
+// Directories of a pod are closed to other users, as their content may be open to all.
 const dirMode = 0o750
 
 // PodDir returns <root>/pods/<uid>.
@@ -22,7 +22,7 @@ func PodDir(root, uid string) string { return filepath.Join(root, "pods", uid) }
 // HostsPath returns the file that containers of the pod see as /etc/hosts.
 func HostsPath(root, uid string) string { return filepath.Join(PodDir(root, uid), "etc-hosts") }
 
-// Prepare makes the pod's directories: itself, volumes and plugins.
+// Prepare creates the pod's directories: its own, volumes and plugins.
 func Prepare(root, uid string) error {
 	if err := checkName("pod uid", uid); err != nil {
 		return err
@@ -30,9 +30,9 @@ func Prepare(root, uid string) error {
 	return errors.Join(makeDirs(root, "pods", uid, "volumes"), makeDirs(root, "pods", uid, "plugins"))
 }
 
-// makeDirs makes a directory for each element, each in the one before. Anything
-// there that is no directory, a symbolic link included, is an error, and nothing
-// is made through it.
+// makeDirs creates a directory for each element, each in the one before. If something else than a
+// directory, for example a symbolic link, is in the way, it returns an error and creates nothing
+// behind it.
 func makeDirs(dir string, elements ...string) error {
 	if makeLast(dir, elements) {
 		return nil
@@ -54,21 +54,21 @@ func makeDirs(dir string, elements ...string) error {
 		}
 		at.Close()
 		at = next
-		if i, err := at.Stat(); err != nil || !i.IsDir() { // also of nil, a link
+		if i, err := at.Stat(); err != nil || !i.IsDir() { // also true for nil, a link
 			return fmt.Errorf("%s is in the way: not a directory", dir)
 		}
 		if made != nil {
 			continue
 		}
-		if err := os.Chmod(self(at), dirMode); err != nil { // the umask took bits
+		if err := os.Chmod(self(at), dirMode); err != nil { // the umask removed bits
 			return err
 		}
 	}
 	return nil
 }
 
-// makeLast is makeDirs where only the last of the directories may be missing, in a
-// third of its system calls: false means that makeDirs must go from one to the next.
+// makeLast is makeDirs for the case that only the last directory is missing, with a third of the
+// system calls; false: call makeDirs, which goes step by step.
 func makeLast(dir string, elements []string) bool {
 	above := len(elements) - 1
 	in, err := disk.OpenDir(filepath.Join(dir, filepath.Join(elements[:above]...)), above)
@@ -86,7 +86,7 @@ func makeLast(dir string, elements []string) bool {
 	return err == nil
 }
 
-// checkName refuses what would leave its directory when used as a file name.
+// checkName refuses what, as a file name, would lead out of its directory.
 func checkName(what, s string) error {
 	if s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\x00") {
 		return fmt.Errorf("%s %q cannot be a file name", what, s)

@@ -19,8 +19,8 @@ type file struct {
 // payload is the content of a volume: files by path in it.
 type payload map[string]file
 
-// files makes a volume that shows the pod or objects, or brings it up to date.
-// Nothing is made of one whose contents cannot be had.
+// files creates or updates a volume that shows the pod or objects. It changes nothing if a part of
+// the content is not available.
 func (s *setup) files(ctx context.Context, v *v1.Volume) (Mount, error) {
 	plugin, want, err := s.contents(v)
 	if err == nil {
@@ -44,7 +44,7 @@ func (s *setup) files(ctx context.Context, v *v1.Volume) (Mount, error) {
 	return Mount{HostPath: p.path, ReadOnly: true, Managed: true}, p.ready()
 }
 
-// contents gathers the content of a volume.
+// contents returns the content of a volume.
 func (s *setup) contents(v *v1.Volume) (plugin string, p payload, err error) {
 	switch {
 	case v.ConfigMap != nil:
@@ -64,7 +64,7 @@ func (s *setup) contents(v *v1.Volume) (plugin string, p payload, err error) {
 	}
 }
 
-// projected merges sources in their order: the later one wins.
+// projected merges the sources in order; later ones win.
 func (s *setup) projected(v *v1.Volume) (payload, error) {
 	out := payload{}
 	for i := range v.Projected.Sources {
@@ -91,8 +91,7 @@ func (s *setup) source(v *v1.Volume, from *v1.VolumeProjection) (payload, error)
 	}
 }
 
-// downward gives each file the text that it refers to. Errors of all files
-// come together.
+// downward returns the files of a downwardAPI volume. It joins the errors of all files.
 func (s *setup) downward(items []v1.DownwardAPIVolumeFile, mode *int32) (payload, error) {
 	out := payload{}
 	var errs []error
@@ -106,7 +105,7 @@ func (s *setup) downward(items []v1.DownwardAPIVolumeFile, mode *int32) (payload
 	return out, errors.Join(errs...)
 }
 
-// text returns what a file shows of the pod.
+// text returns the content of a downwardAPI file.
 func (s *setup) text(i *v1.DownwardAPIVolumeFile) ([]byte, error) {
 	switch {
 	case i.FieldRef != nil && s.in.Field != nil:
@@ -181,7 +180,7 @@ func (s *setup) secret(name string, items []v1.KeyToPath, mode *int32, optional 
 	return pick(keys, items, mode, may, "references non-existent secret key: ")
 }
 
-// pick returns all keys as files or, where there are items, these only.
+// pick returns all keys as files, or only the items if there are any.
 func pick(keys map[string][]byte, items []v1.KeyToPath, mode *int32, optional bool, missing string) (payload, error) {
 	out := payload{}
 	if len(items) == 0 {

@@ -10,13 +10,13 @@ import (
 	"monopod/agent/disk"
 )
 
-// What the group of a volume may do with its files.
+// Permissions of a volume's group on its files.
 const (
 	readWrite uint32 = 0o660
 	readOnly  uint32 = 0o440
 )
 
-// own gives the volume to the pod's group, if it names one.
+// own gives the volume to the pod's fsGroup, if it has one.
 func (s *setup) own(ctx context.Context, p *place, may uint32) error {
 	if c := s.pod.Spec.SecurityContext; c != nil && c.FSGroup != nil {
 		return setGroup(ctx, p.dir, int(*c.FSGroup), may)
@@ -24,10 +24,10 @@ func (s *setup) own(ctx context.Context, p *place, may uint32) error {
 	return nil
 }
 
-// setGroup gives a directory and all below to a group, but nothing that is mounted in it:
-// files get the mode bits of may in addition to their own, directories become also searchable
-// and setgid, so that new files belong to it. Links themselves change their group
-// only. A directory comes after what is in it, so that a half done tree shows at its top.
+// setGroup gives a directory and everything below it to a group, except what is mounted in it.
+// Files get the mode bits of may in addition to their own; directories also become searchable and
+// setgid, so that new files belong to the group. Of links only the group is changed. A directory is
+// changed after its content, so that the top shows whether the whole tree is done.
 func setGroup(ctx context.Context, top *disk.Dir, gid int, may uint32) error {
 	mode := func(s disk.Stat) uint32 {
 		if s.IsDir() {

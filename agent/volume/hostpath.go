@@ -13,8 +13,8 @@ import (
 	"monopod/agent/disk"
 )
 
-// setUpHostPath checks the host path, and for some types makes it. Symbolic links
-// are followed: the path belongs to the machine's owner.
+// setUpHostPath checks the host path, and for some types creates it. It follows symbolic links: the
+// path belongs to the machine's owner.
 func setUpHostPath(h *v1.HostPathVolumeSource) (Mount, error) {
 	if slices.Contains(strings.Split(h.Path, "/"), "..") {
 		return Mount{}, fmt.Errorf("invalid hostPath %s: must not contain '..'", h.Path)
@@ -27,8 +27,8 @@ func setUpHostPath(h *v1.HostPathVolumeSource) (Mount, error) {
 	return Mount{HostPath: h.Path}, nil
 }
 
-// lookAtHostPath is the check of setUpHostPath, which makes nothing: a path that is to be made
-// may be missing.
+// lookAtHostPath makes the checks of setUpHostPath and creates nothing: a path that is to be
+// created may be missing.
 func lookAtHostPath(h *v1.HostPathVolumeSource) error {
 	if h.Type == nil {
 		return nil
@@ -75,8 +75,8 @@ func checkHostPath(path string, t v1.HostPathType) error {
 	}
 }
 
-// check checks the file at the path against a type; a nil create leaves a missing
-// path missing.
+// check checks the file at the path against a type. It calls create, unless that is nil, if the
+// path is missing.
 func check(path, kind string, ok func(fs.FileMode) bool, create func() error) error {
 	i, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) && create != nil {
@@ -101,5 +101,5 @@ func createFile(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Chmod(0o644), f.Close()) // the umask took bits at creation
+	return errors.Join(f.Chmod(0o644), f.Close()) // the umask removed bits at creation
 }

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// medium is a file system that a volume is mounted as.
+// medium is a file system in memory that is mounted as a volume.
 type medium struct {
 	kind    string   // tmpfs, hugetlbfs
-	source  string   // as it shows among the mounts
-	options []string // the best first, then what an older kernel knows
+	source  string   // its source in the table of mounts
+	options []string // the best first, then what an older kernel accepts
 }
 
-// medium returns what an emptyDir in memory is mounted as.
+// medium returns the file system of an emptyDir in memory.
 func (s *setup) medium(e v1.EmptyDirVolumeSource) (medium, error) {
 	wanted, huge := strings.CutPrefix(string(e.Medium), string(v1.StorageMediumHugePages))
 	switch {
@@ -36,7 +36,7 @@ func (s *setup) medium(e v1.EmptyDirVolumeSource) (medium, error) {
 	return medium{}, fmt.Errorf("unknown storage medium %q", e.Medium)
 }
 
-// limit returns the most bytes of a volume in memory; 0: the kernel's default.
+// limit returns the size limit of a volume in memory, in bytes; 0: the kernel's default.
 func (s *setup) limit(e v1.EmptyDirVolumeSource) int64 {
 	limit := s.in.Memory
 	if own := e.SizeLimit; own != nil && own.Sign() > 0 && (limit <= 0 || own.Value() < limit) {
@@ -45,9 +45,9 @@ func (s *setup) limit(e v1.EmptyDirVolumeSource) int64 {
 	return limit
 }
 
-// pageSize returns the size, in bytes, of the huge pages that a volume is made
-// of: the wanted one, or with "" the only one that the pod asks for. A pod that
-// does not ask for such pages would get none.
+// pageSize returns the size, in bytes, of a volume's huge pages: the wanted one, or with "" the
+// only one that the pod requests. A pod that does not request such pages is refused, as it would
+// get none.
 func (s *setup) pageSize(wanted string) (int64, error) {
 	asked := pageSizes(s.pod)
 	if wanted != "" {
@@ -70,7 +70,7 @@ func (s *setup) pageSize(wanted string) (int64, error) {
 	}
 }
 
-// pageSizes returns the sizes, in bytes, of the huge pages that the pod asks for.
+// pageSizes returns the sizes, in bytes, of the huge pages that the pod requests.
 func pageSizes(p *v1.Pod) map[int64]bool {
 	var all []v1.ResourceList
 	if r := p.Spec.Resources; r != nil {
@@ -93,7 +93,7 @@ func pageSizes(p *v1.Pod) map[int64]bool {
 	return out
 }
 
-// emptyDir makes the directory, on disk or in memory.
+// emptyDir creates the directory, on disk or in memory.
 func (s *setup) emptyDir(ctx context.Context, v *v1.Volume) (Mount, error) {
 	var medium v1.EmptyDirVolumeSource
 	if v.EmptyDir != nil {

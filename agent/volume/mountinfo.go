@@ -16,27 +16,27 @@ import (
 
 // mountPoint is one line of mountinfo.
 type mountPoint struct {
-	path string // absolute, free of links
+	path string // absolute, without links
 	kind string // of file system: tmpfs, ext4
 
-	shared bool // unmounting below it unmounts elsewhere too
+	shared bool // an unmount below it propagates to other mounts
 }
 
-// mountTable is what one pass of work sees of the mounts below a directory: it is read when it is needed
-// first, and once. A machine may have thousands of mounts, of which few are of one pod.
+// mountTable is a view of the mounts below a directory for one operation: it is read once, on first
+// use. A machine may have thousands of mounts, of which few belong to one pod.
 type mountTable struct {
 	within string // the directory
 	read   func(real string) ([]mountPoint, error)
 
-	real string // within, free of links
+	real string // within, without links
 	all  []mountPoint
 	done bool
 }
 
 func newMountTable(within string) *mountTable { return &mountTable{within: within, read: readMounts} }
 
-// below returns the mounts at dir or below, in the order of mounting. A dir that
-// does not exist has none below. Mounts made since the table was read are missing.
+// below returns the mounts at dir or below, in the order of mounting; none if dir does not exist.
+// Mounts that were made after the table was read are missing.
 func (t *mountTable) below(dir string) (out []mountPoint, err error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +59,8 @@ func (t *mountTable) below(dir string) (out []mountPoint, err error) {
 	return out, nil
 }
 
-// fill reads the table once. What is below a directory is within it, so that it is there.
+// fill reads the table once. It requires that the directory exists, which is true if one below it
+// does.
 func (t *mountTable) fill() (err error) {
 	if t.done {
 		return nil
@@ -72,17 +73,17 @@ func (t *mountTable) fill() (err error) {
 	return err
 }
 
-// isBelow reports whether a path is a directory or below it, both free of links.
+// isBelow reports whether a path is a directory or below it, both without links.
 func isBelow(path, dir string) bool {
 	rest, below := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
 	return below && (rest == "" || rest[0] == '/')
 }
 
-// mountsBelow returns the mounts that are at dir or below now.
+// mountsBelow returns the present mounts at dir or below.
 func mountsBelow(dir string) ([]mountPoint, error) { return newMountTable(dir).below(dir) }
 
-// readMounts reads the mounts of this process that are at a directory or below it, which has no links
-// in its path. Of the others, nothing is remembered.
+// readMounts reads the mounts of this process that are at a directory or below it; its path must be
+// without links. The others are not kept in memory.
 func readMounts(real string) ([]mountPoint, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -92,10 +93,10 @@ func readMounts(real string) ([]mountPoint, error) {
 	return mountsIn(f, real)
 }
 
-// longestLine is more than a line of mountinfo can have: two paths and the options, each of a page.
+// longestLine is longer than any line of mountinfo: two paths and the options, a page each.
 const longestLine = 1 << 20
 
-// mountsIn reads a table of mounts as readMounts does.
+// mountsIn parses a table of mounts, as readMounts does.
 func mountsIn(table io.Reader, real string) (out []mountPoint, err error) {
 	lines := bufio.NewScanner(table)
 	lines.Buffer(make([]byte, 0, 8<<10), longestLine)
@@ -118,7 +119,7 @@ func mountsIn(table io.Reader, real string) (out []mountPoint, err error) {
 	return out, lines.Err()
 }
 
-// pathIn returns the mount point in a line, as it stands there.
+// pathIn returns the mount point in a line, without unescaping it.
 func pathIn(line []byte) (path []byte, ok bool) {
 	for range 4 {
 		if _, line, ok = bytes.Cut(line, []byte(" ")); !ok {
@@ -129,8 +130,8 @@ func pathIn(line []byte) (path []byte, ok bool) {
 	return path, true
 }
 
-// mayBeBelow reports whether the path of a line may be below a directory: certainly not, if it stands
-// there as it is and does not begin so.
+// mayBeBelow reports whether the mount point of a line may be below a directory. It is false only
+// if the mount point has no escapes and another beginning.
 func mayBeBelow(path []byte, real string) bool {
 	if bytes.IndexByte(path, '\\') >= 0 {
 		return true
@@ -141,8 +142,8 @@ func mayBeBelow(path []byte, real string) bool {
 
 func errLine(line string) error { return fmt.Errorf("mountinfo line %q is not understood", line) }
 
-// parseMount reads a line as proc_pid_mountinfo(5) describes it: the mount
-// point is the fifth field, the kind follows a lone dash.
+// parseMount parses a line as described in proc_pid_mountinfo(5): the mount point is the fifth
+// field, the file system type follows a single dash.
 func parseMount(line string) (mountPoint, error) {
 	front, back, ok := strings.Cut(line, " - ")
 	f := strings.Fields(front)
@@ -154,7 +155,7 @@ func parseMount(line string) (mountPoint, error) {
 	return mountPoint{path: unescape(f[4]), kind: kind, shared: shared}, nil
 }
 
-// unescape turns \040 and the like into the bytes they stand for.
+// unescape replaces \040 and the like by the bytes that they represent.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s

@@ -17,12 +17,12 @@ import (
 	"monopod/agent/disk"
 )
 
-// isShared reports whether a volume is the machine's, or outlives pods: two versions of a pod
-// have it together.
+// isShared reports whether a volume belongs to the machine or outlives pods: two versions of a pod
+// share it.
 func isShared(v v1.Volume) bool { return v.HostPath != nil || v.PersistentVolumeClaim != nil }
 
-// LookAtShared looks whether what a pod mounts of the machine and of volumes that outlive pods
-// is as SetUp needs it. It makes nothing.
+// LookAtShared checks that the machine's paths and the lasting volumes that a pod mounts are as
+// SetUp needs them. It creates nothing.
 func LookAtShared(root string, p *v1.Pod) error {
 	used := mounted(p)
 	for i := range p.Spec.Volumes {
@@ -57,8 +57,8 @@ func lookAt(root, namespace string, v *v1.Volume) error {
 	return err
 }
 
-// SetUpOwn is SetUp of what a pod alone has, while another version of it runs. Claims that never
-// were are of that.
+// SetUpOwn is SetUp for the volumes that only this pod uses, while another version of it runs. It
+// also creates claims that never existed.
 func SetUpOwn(ctx context.Context, root string, p *v1.Pod, in Input) error {
 	own := *p
 	own.Spec.Volumes = slices.DeleteFunc(slices.Clone(p.Spec.Volumes), isShared)
@@ -69,8 +69,8 @@ func SetUpOwn(ctx context.Context, root string, p *v1.Pod, in Input) error {
 	return newSetup(root, p, in).newClaims()
 }
 
-// TearDownBut is TearDown of a pod whose directory is the next version's, too: afterwards there
-// is another directory in its place, with this file alone, and at no time there is none.
+// TearDownBut is TearDown for a pod whose directory the next version uses, too: afterwards another
+// directory is in its place, with only this file. The directory is never missing.
 func TearDownBut(ctx context.Context, root, uid, file string) error {
 	_, dir, err := findPodDir(root, uid)
 	if err != nil || dir == "" {
@@ -86,8 +86,8 @@ func TearDownBut(ctx context.Context, root, uid, file string) error {
 	return emptyBut(ctx, dir, file)
 }
 
-// replaceDir moves a directory into the trash, and leaves another one in its place with one of its
-// files alone.
+// replaceDir moves a directory into the trash and leaves another one in its place, with only one of
+// its files.
 func replaceDir(root, dir, uid, file string) error {
 	trash := filepath.Join(root, trashDir)
 	if err := disk.MkdirAll(trash, 0o700); err != nil {
@@ -107,8 +107,8 @@ func replaceDir(root, dir, uid, file string) error {
 	return err
 }
 
-// emptyBut removes all that is in a directory but for one file, where there is no room for another
-// directory: other files, such as the checkpoint, last.
+// emptyBut removes everything in a directory except one file, for the case that another directory
+// cannot be created. It removes the other files, such as the checkpoint, last.
 func emptyBut(ctx context.Context, dir, file string) error {
 	top, err := disk.OpenDir(dir, 1)
 	if err != nil {
@@ -126,8 +126,8 @@ func emptyBut(ctx context.Context, dir, file string) error {
 	})
 }
 
-// exchange exchanges two directories. On a file system that cannot do that at once, the second
-// one is missing for a moment.
+// exchange exchanges two directories. On a file system without an atomic exchange, the second one
+// is missing for a moment.
 func exchange(a, b string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	if err != unix.EINVAL && err != unix.ENOSYS {

@@ -14,7 +14,7 @@ import (
 	"monopod/agent/disk"
 )
 
-// Where the volumes of each kind are. The marks of all are with emptyDir's.
+// Parents of the volumes of each kind. The marks of all kinds are with those of emptyDir.
 const (
 	emptyDirPlugin  = "kubernetes.io~empty-dir"
 	configMapPlugin = "kubernetes.io~configmap"
@@ -28,18 +28,17 @@ func EmptyDir(root, uid, volume string) string {
 	return filepath.Join(PodDir(root, uid), "volumes", emptyDirPlugin, volume)
 }
 
-// place is the directory of a volume that is the agent's own, on disk or in
-// memory. Nothing in it can lead out of it, and no link on the way to it is
-// followed.
+// place is the directory of a volume that the agent creates, on disk or in memory. Nothing in it
+// can lead out of it, and no link on the way to it is followed.
 type place struct {
 	*os.Root
 	dir   *disk.Dir // the same, for walks
 	path  string    // on the machine
-	mark  string    // file that says: mode and group are set; written last. "": the disk takes none
-	fresh bool      // there was no mark, or what it was about is gone
+	mark  string    // a file that exists once mode and group are set; written last. "": the disk accepts none
+	fresh bool      // there was no mark, or what it was for is gone
 }
 
-// place makes and opens the directory of a volume. The caller closes it.
+// place creates and opens the directory of a volume. The caller closes it.
 func (s *setup) place(plugin, volume, mark string, medium v1.EmptyDirVolumeSource) (*place, error) {
 	if err := checkName("volume", volume); err != nil {
 		return nil, err
@@ -78,7 +77,7 @@ func (s *setup) place(plugin, volume, mark string, medium v1.EmptyDirVolumeSourc
 	return p, nil
 }
 
-// openAt opens the volume, of which dir is the place.
+// openAt opens the volume; dir is a reference to its directory (O_PATH).
 func (p *place) openAt(dir *os.File) (err error) {
 	if p.Root, err = os.OpenRoot(self(dir)); err != nil {
 		return err
@@ -89,11 +88,11 @@ func (p *place) openAt(dir *os.File) (err error) {
 	return err
 }
 
-// Close closes what was opened.
+// Close closes both handles.
 func (p *place) Close() { _, _ = p.Root.Close(), p.dir.Close() }
 
-// ready says that mode and group are set, so that neither is touched again
-// once containers use the volume.
+// ready writes the mark that mode and group are set, so that neither is changed again once
+// containers use the volume.
 func (p *place) ready() error {
 	if !p.fresh || p.mark == "" {
 		return nil
@@ -101,7 +100,7 @@ func (p *place) ready() error {
 	return disk.EnsureFile(p.mark, nil, 0o640)
 }
 
-// mountMedium mounts the volume's medium unless it is there; fresh tells that it was not.
+// mountMedium mounts the volume's file system unless it is mounted already; fresh: it was not.
 func (s *setup) mountMedium(path string, at []string, e v1.EmptyDirVolumeSource) (fresh bool, err error) {
 	m, err := s.medium(e)
 	if err != nil {
@@ -134,7 +133,7 @@ func (s *setup) mountMedium(path string, at []string, e v1.EmptyDirVolumeSource)
 	return true, nil
 }
 
-// open opens a directory below the agent's root for its place only.
+// open opens a directory below the agent's root as a reference only (O_PATH).
 func (s *setup) open(elements []string) (*os.File, error) {
 	root, err := os.OpenFile(s.root, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -143,5 +142,5 @@ func (s *setup) open(elements []string) (*os.File, error) {
 	return openBelow(root, elements)
 }
 
-// self is the path of an open file, even if it was moved.
+// self returns a path of an open file that stays valid if the file is moved.
 func self(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }

@@ -15,10 +15,9 @@ import (
 	"time"
 )
 
-// Names in a volume that shows the pod or objects. The files are in a
-// directory "..<time>.<random>", dataLink leads to it, and for the first
-// element of each path a link leads through dataLink, so that one rename
-// exchanges everything.
+// Names in a volume that shows the pod or objects. The files are in a directory
+// "..<time>.<random>", to which dataLink leads. For the first element of each path there is a link
+// through dataLink, so that one rename replaces all files.
 const (
 	dataLink  = "..data"
 	newLink   = "..data_tmp"
@@ -30,8 +29,8 @@ const (
 	maxPath    = 4096 // bytes
 )
 
-// check cleans the paths and refuses those that would leave the volume or take
-// a name of its own.
+// check cleans the paths and refuses those that would lead out of the volume or use one of its
+// internal names.
 func (p payload) check() error {
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		switch {
@@ -62,10 +61,9 @@ func (p payload) check() error {
 	return nil
 }
 
-// publish makes a volume show the payload and nothing else, all at once for its
-// readers. Unchanged files are not written again. What a crash left half done is
-// finished or removed. Nothing is synced: after a power cut the contents are
-// compared, and written again if torn.
+// publish makes a volume show exactly the payload; readers see the change at once for all files.
+// Unchanged files are not written again. What a crash left incomplete is finished or removed.
+// Nothing is synced: after a power cut the contents are compared, and written again if damaged.
 func (s *setup) publish(ctx context.Context, p *place, want payload) error {
 	now := p.version()
 	p.clean(ctx, now)
@@ -98,7 +96,7 @@ func (p *place) version() string {
 	return name
 }
 
-// isVersion tells whether we could have given the name to a directory.
+// isVersion reports whether a name has the form of a version's directory.
 func isVersion(name string) bool {
 	if len(name) <= len(timeStamp) || checkName("version", name) != nil {
 		return false
@@ -107,7 +105,7 @@ func isVersion(name string) bool {
 	return err == nil
 }
 
-// shows tells whether a version has these files, no others, with this content.
+// shows reports whether a version has exactly these files with this content.
 func (p *place) shows(version string, want payload) bool {
 	seen := 0
 	err := fs.WalkDir(p.FS(), version, func(at string, d fs.DirEntry, err error) error {
@@ -130,7 +128,7 @@ func (p *place) shows(version string, want payload) bool {
 	return err == nil && seen == len(want)
 }
 
-// write writes a new version, which nothing shows yet, and returns its name.
+// write writes a new version, to which no link leads yet, and returns its name.
 func (p *place) write(want payload) (version string, err error) {
 	version = time.Now().UTC().Format(timeStamp) + fmt.Sprint(rand.Uint32())
 	if err := p.mkdir(version); err != nil {
@@ -144,8 +142,8 @@ func (p *place) write(want payload) (version string, err error) {
 	return version, nil
 }
 
-// unnamed returns an error without the path that it is about: a version has another name each
-// time, and what stays is one trouble, which is said once.
+// unnamed returns an error without its path: each version has another name, but a lasting error
+// must have one text, so that it is reported once.
 func unnamed(err error) error {
 	if of := (*fs.PathError)(nil); errors.As(err, &of) {
 		return of.Err
@@ -156,7 +154,7 @@ func unnamed(err error) error {
 	return err
 }
 
-// writeFile writes a new file and makes the directories on the way to it.
+// writeFile writes a new file and creates its parent directories.
 func (p *place) writeFile(version, name string, f file) error {
 	at := version
 	elements := strings.Split(name, "/")
@@ -171,10 +169,10 @@ func (p *place) writeFile(version, name string, f file) error {
 		return err
 	}
 	_, err = out.Write(f.data)
-	return errors.Join(err, out.Chmod(f.mode), out.Close()) // the umask took bits at creation
+	return errors.Join(err, out.Chmod(f.mode), out.Close()) // the umask removed bits at creation
 }
 
-// mkdir makes a directory that all may read, independent of the umask.
+// mkdir creates a directory that all users may read, independent of the umask.
 func (p *place) mkdir(name string) error {
 	if err := p.Mkdir(name, 0o755); err != nil {
 		return err
@@ -185,7 +183,7 @@ func (p *place) mkdir(name string) error {
 // turnTo makes the volume show another version.
 func (p *place) turnTo(ctx context.Context, version string) error {
 	if i, err := p.Lstat(dataLink); err == nil && i.Mode()&fs.ModeSymlink == 0 {
-		p.dir.RemoveAll(ctx, dataLink) // not ours: we make it a link only
+		p.dir.RemoveAll(ctx, dataLink) // made by another program: here it is always a link
 	}
 	if err := p.Symlink(version, newLink); err != nil {
 		return fmt.Errorf("link %s to the new files: %w", dataLink, unnamed(err))
@@ -193,9 +191,9 @@ func (p *place) turnTo(ctx context.Context, version string) error {
 	return p.Rename(newLink, dataLink)
 }
 
-// link makes the links to what the volume shows, and removes those to what it
-// does not show any more. What else is there, such as a directory made for a
-// subPath, stays unless it is in the way and empty.
+// link creates the links to the shown files, and removes those to files that are no longer shown.
+// Other entries, such as a directory created for a subPath, stay unless one of them is in the way
+// and empty.
 func (p *place) link(want payload) error {
 	names := map[string]bool{}
 	for name := range want {
@@ -222,9 +220,8 @@ func (p *place) link(want payload) error {
 	})
 }
 
-// clean removes versions that the volume does not show, and the link that a
-// crash left. What cannot be removed now, because a container mounted
-// something in it, is tried again next time.
+// clean removes versions that the volume does not show, and the link that a crash left. What cannot
+// be removed now, because a container mounted something in it, is tried again next time.
 func (p *place) clean(ctx context.Context, keep string) {
 	_ = p.dir.Each(func(name string) error {
 		if name == newLink || isVersion(name) && name != keep {

@@ -9,16 +9,15 @@ import (
 	"monopod/agent/disk"
 )
 
-// HasVolumes reports whether a pod has volumes of the agent's on this machine.
+// HasVolumes reports whether the agent has volumes of a pod on this machine.
 func HasVolumes(root, uid string) bool {
 	_, err := os.Lstat(filepath.Join(PodDir(root, uid), "volumes"))
 	return err == nil
 }
 
-// Release unmounts and removes the volumes of a pod, with all that is in them. Its
-// other files stay. It may be called again, also for a pod that has none. If anything
-// else is mounted below, it changes nothing and says so. Call it when no container of
-// the pod is left that may run.
+// Release unmounts and removes the volumes of a pod with their content. Its other files stay. It
+// may be called again, also for a pod without volumes. If anything else is mounted below, it
+// changes nothing and returns an error. Call it once no container of the pod may run any more.
 func Release(ctx context.Context, root, uid string) error {
 	_, dir, err := findPodDir(root, uid)
 	if err != nil || dir == "" || !HasVolumes(root, uid) {
@@ -33,8 +32,8 @@ func Release(ctx context.Context, root, uid string) error {
 	return nil
 }
 
-// removeVolumes removes the folders of volumes. That of the volumes themselves goes last: as
-// long as it is there, HasVolumes says so.
+// removeVolumes removes the folders of volumes. The folder of the volumes themselves is removed
+// last: HasVolumes is true as long as it exists.
 func removeVolumes(ctx context.Context, dir string) error {
 	top, err := disk.OpenDir(dir, 1)
 	if err != nil {

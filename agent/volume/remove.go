@@ -10,8 +10,7 @@ import (
 	"monopod/agent/disk"
 )
 
-// removeDir removes a directory of pods, such as pods/<uid>, its directories before
-// its files.
+// removeDir removes a directory of pods, such as pods/<uid>: its directories first, then its files.
 func removeDir(ctx context.Context, pods, uid string) error {
 	parent, err := disk.OpenDir(pods, 0)
 	if err != nil {
@@ -32,8 +31,8 @@ func removeDir(ctx context.Context, pods, uid string) error {
 	return parent.RemoveAll(ctx, uid)
 }
 
-// RemoveRoot removes the root dir of an agent that is not to come again, with
-// everything in it. It changes nothing while anything is mounted below.
+// RemoveRoot removes the root dir of an agent that will not be started again, with its content. It
+// changes nothing while anything is mounted below.
 func RemoveRoot(ctx context.Context, root string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 
 const subPathDir = "volume-subpaths"
 
-// SubPathMount is one volumeMount that asks for a part of a volume.
+// SubPathMount is a volumeMount with a subPath.
 type SubPathMount struct {
-	Volume    string // name
+	Volume    string
 	Mount     Mount
-	Container string // name
+	Container string
 	Index     int    // in the container's volumeMounts
 	Path      string // relative to the volume, without ".."
-	Shared    bool   // mounts that the container makes below reach the machine (Bidirectional)
+	Shared    bool   // mounts that the container makes below propagate to the machine (Bidirectional)
 }
 
-// subPathError says to the user which mount failed and keeps to itself the
-// paths on the machine; Unwrap has them for the log.
+// subPathError is an error whose text names the mount but no paths of the machine; Unwrap returns
+// the cause with the paths, for the log.
 type subPathError struct {
 	text string
 	err  error
@@ -50,11 +50,10 @@ func subPaths(root, uid string, all []SubPathMount, mounts *mountTable) (out []s
 	return out, nil
 }
 
-// subPath returns a host path that shows nothing but s.Path, made as a directory
-// if it is missing. Links that containers put into the volume, before or
-// meanwhile, cannot make it show anything outside of the volume: it is opened
-// element by element without following links, and that open file is bound to a
-// path of our own. An earlier bind of the same file is used again.
+// subPath returns a host path that shows only s.Path, which it creates as a directory if it is
+// missing. Links that containers put into the volume, before or meanwhile, cannot make it show
+// anything outside of the volume: it is opened element by element without following links, and the
+// open file is bound to a path in the pod's directory. An earlier bind of the same file is reused.
 func subPath(root, uid string, s SubPathMount, mounts *mountTable) (string, error) {
 	fail := func(what string, err error) (string, error) {
 		return "", &subPathError{fmt.Sprintf("failed to %s for volumeMount %q of container %q", what, s.Volume, s.Container), err}
@@ -85,7 +84,7 @@ func subPath(root, uid string, s SubPathMount, mounts *mountTable) (string, erro
 	return target, nil
 }
 
-// localElements splits a path that must stay inside of its volume.
+// localElements splits a path that must stay within its volume.
 func localElements(path string) ([]string, error) {
 	var out []string
 	for e := range strings.SplitSeq(path, "/") {
@@ -103,10 +102,10 @@ func localElements(path string) ([]string, error) {
 	return out, nil
 }
 
-// wholeMode is what a subPath takes over of its volume's mode, as with the kubelet.
+// wholeMode is the part of the volume's mode that a subPath gets, as with the kubelet.
 const wholeMode = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// makeBelow makes the missing part of the path, with the mode of the volume.
+// makeBelow creates the missing part of the path, with the mode of the volume.
 func makeBelow(base string, elements []string) error {
 	i, err := os.Stat(base)
 	if err != nil {
@@ -129,7 +128,7 @@ func makeBelow(base string, elements []string) error {
 	return nil
 }
 
-// makeIn makes directories one in the other, from an open one on.
+// makeIn creates nested directories, starting in an open one.
 func makeIn(dir *os.File, elements []string, mode fs.FileMode) error {
 	at := int(dir.Fd())
 	for _, e := range elements {
@@ -147,15 +146,15 @@ func makeIn(dir *os.File, elements []string, mode fs.FileMode) error {
 		if made != nil {
 			continue
 		}
-		if err := f.Chmod(mode); err != nil { // the umask took bits
+		if err := f.Chmod(mode); err != nil { // the umask removed bits
 			return err
 		}
 	}
 	return nil
 }
 
-// openResolved resolves the links of path, which must not leave base, and
-// opens the outcome for its place only (O_PATH), following no link any more.
+// openResolved resolves the links of path, which must not lead out of base, and opens the result as
+// a reference only (O_PATH) without following further links.
 func openResolved(base, path string) (*os.File, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -176,8 +175,8 @@ func openResolved(base, path string) (*os.File, error) {
 	return openBelow(f, strings.Split(rel, "/"))
 }
 
-// openBelow opens a path below a directory as a reference only (O_PATH), element
-// by element, following no links. It closes the directory.
+// openBelow opens a path below a directory as a reference only (O_PATH), element by element,
+// without following links. It closes the directory.
 func openBelow(dir *os.File, elements []string) (*os.File, error) {
 	for _, e := range elements {
 		next, err := openElement(dir, e)

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TearDown unmounts what SetUp and SubPath mounted and moves the pod's directory
-// into the trash, at once and whole. It may be called again, also for a pod that
-// has none. If anything else is mounted below, it changes nothing and says so.
-// Call it when no container of the pod is left. A directory that cannot be moved
-// is removed here, files right in it, such as the checkpoint, last.
+// TearDown unmounts what SetUp and SubPath mounted and moves the pod's directory into the trash,
+// atomically. It may be called again, also for a pod without a directory. If anything else is
+// mounted below, it changes nothing and returns an error. Call it once no container of the pod is
+// left. A directory that cannot be moved is removed in place, the files directly in it, such as the
+// checkpoint, last.
 func TearDown(ctx context.Context, root, uid string) error {
 	pods, dir, err := findPodDir(root, uid)
 	if err != nil || dir == "" {
@@ -35,8 +35,7 @@ func TearDown(ctx context.Context, root, uid string) error {
 	return removeDir(ctx, pods, uid)
 }
 
-// findPodDir returns the pod's directory and the one that it is in; "" for a pod
-// without one.
+// findPodDir returns the pod's directory and its parent; "" for a pod without one.
 func findPodDir(root, uid string) (pods, dir string, err error) {
 	if err := checkName("pod uid", uid); err != nil {
 		return "", "", err
@@ -61,8 +60,8 @@ func findPodDir(root, uid string) (pods, dir string, err error) {
 	return pods, dir, nil
 }
 
-// unmountBelow unmounts our mounts, newest first. Any other mount below is an
-// error before the first unmount.
+// unmountBelow unmounts the mounts of SetUp and SubPath, newest first. If there is any other mount
+// below, it returns an error and unmounts nothing.
 func unmountBelow(ctx context.Context, dir string) error {
 	below, err := mountsBelow(dir)
 	if err != nil || len(below) == 0 {
@@ -88,9 +87,9 @@ func unmountBelow(ctx context.Context, dir string) error {
 	return err
 }
 
-// ours tells whether the mount came with SetUp or SubPath. What the machine
-// mounted inside of a hostPath shows below its subPath too; there it is ours
-// to unmount unless that would reach the machine.
+// ours reports whether the mount was made by SetUp or SubPath. Mounts of the machine inside of a
+// hostPath are visible below its subPath, too; they may be unmounted there unless that would
+// propagate to the machine.
 func ours(dir string, m mountPoint) bool {
 	rel, err := filepath.Rel(dir, m.path)
 	if err != nil {
@@ -110,10 +109,10 @@ func ours(dir string, m mountPoint) bool {
 	}
 }
 
-// release unmounts one of our mounts. One that a process still uses, such as a
-// shell with its working directory there, is detached at once and ends with its
-// last user, without waiting for that. A mount that propagates to the machine is
-// not detached, as the mounts below it would be as well.
+// release unmounts one mount. A mount that a process still uses, such as a shell with its working
+// directory there, is detached at once and ends with its last user; release does not wait for that.
+// A mount that propagates to the machine is not detached, as the mounts below it would be detached,
+// too.
 func release(dir string, m mountPoint) error {
 	err := unmount(m.path)
 	inPlace := !m.shared || strings.HasPrefix(m.path, filepath.Join(dir, "volumes")+"/")

@@ -12,7 +12,7 @@ import (
 	"monopod/agent/disk"
 )
 
-// maxMessage is how much of a termination message counts, from its end.
+// maxMessage is the size of a termination message in bytes, from its end.
 const maxMessage = 4096
 
 // messageName matches the name of a termination log.
@@ -20,8 +20,8 @@ var messageName = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
 func containersDir(root, uid string) string { return filepath.Join(PodDir(root, uid), "containers") }
 
-// TerminationLog makes a new empty file for one run of a container, open to
-// all users, and returns its path.
+// TerminationLog creates an empty file for one run of a container, open to all users, and returns
+// its path.
 func TerminationLog(root, uid, container string) (string, error) {
 	if err := errors.Join(checkName("pod uid", uid), checkName("container", container)); err != nil {
 		return "", err
@@ -34,19 +34,18 @@ func TerminationLog(root, uid, container string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return path, errors.Join(f.Chmod(0o666), f.Close()) // the umask took bits at creation
+	return path, errors.Join(f.Chmod(0o666), f.Close()) // the umask removed bits at creation
 }
 
-// TerminationMessage returns the end of a termination log, at most 4096
-// bytes; "" if there is none. A container had the file in its hands.
+// TerminationMessage returns the end of a termination log, at most 4096 bytes; "" if there is none.
+// The container could change the file in any way.
 func TerminationMessage(path string) string {
-	b, _ := disk.Tail(path, 0, maxMessage) // what could be read counts
+	b, _ := disk.Tail(path, 0, maxMessage) // what could be read is used
 	return string(b)
 }
 
-// RemoveTerminationLog removes a termination log of a container at the path that
-// the runtime reports: only its name is used, as its mount may be a volume of the
-// machine.
+// RemoveTerminationLog removes a termination log of a container at the path that the runtime
+// reports. It uses only the file name of the path, as the mount may be a volume of the machine.
 func RemoveTerminationLog(root, uid, container, path string) error {
 	return eachMessage(root, uid, container, func(d *disk.Dir, name string) error {
 		if name != filepath.Base(path) {
@@ -56,8 +55,8 @@ func RemoveTerminationLog(root, uid, container, path string) error {
 	})
 }
 
-// SweepTerminationLogs removes all termination logs of a container but these,
-// which are told by their names alone.
+// SweepTerminationLogs removes all termination logs of a container except those in keep, which are
+// compared by file name.
 func SweepTerminationLogs(root, uid, container string, keep []string) error {
 	names := map[string]bool{}
 	for _, path := range keep {
@@ -95,7 +94,7 @@ func eachMessage(root, uid, container string, do func(d *disk.Dir, name string) 
 	})
 }
 
-// HaveTerminationLogs returns the containers of a pod that may have such.
+// HaveTerminationLogs returns the containers of a pod that may have termination logs.
 func HaveTerminationLogs(root, uid string) (names []string) {
 	if checkName("pod uid", uid) != nil {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"monopod/agent/disk"
 )
 
-// trashDir is the folder below the root dir in which the directories of removed
-// pods wait for their deletion.
+// trashDir is the folder below the root dir for the directories of removed pods until they are
+// deleted.
 const trashDir = "trash"
 
-// discard moves a pod's directory into the trash, under a name of its own.
+// discard moves a pod's directory into the trash, under a unique name.
 func discard(root, dir string) error {
 	trash := filepath.Join(root, trashDir)
 	if err := os.Mkdir(trash, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -27,15 +27,15 @@ func discard(root, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Rename(dir, to); err != nil { // replaces the empty one
+	if err := unix.Rename(dir, to); err != nil { // replaces the empty directory
 		os.Remove(to)
 		return err
 	}
 	return nil
 }
 
-// EmptyTrash deletes what TearDown moved into the trash. It goes on after an error
-// and returns all of them; what could not be deleted stays for the next call.
+// EmptyTrash deletes what TearDown moved into the trash. It continues after an error and returns
+// all errors; what could not be deleted stays for the next call.
 func EmptyTrash(ctx context.Context, root string) error {
 	trash := filepath.Join(root, trashDir)
 	var failed []error

@@ -1,6 +1,5 @@
-// Package volume makes the directories of a pod and what its containers mount
-// from there, and removes them without ever deleting through a mount or a
-// symbolic link.
+// Package volume makes the directories of a pod and what its containers mount from there, and
+// removes them without ever deleting through a mount or a symbolic link.
 //
 // Below the agent's root directory a pod has
 //
@@ -12,10 +11,10 @@
 // as the kubelet lays them out. The volumes that outlive pods are beside them, in
 //
 //	volumes/<namespace>_<claim>
-//	claims/<namespace>_<claim>     that it was made: see claimrecord.go
+//	claims/<namespace>_<claim>     records that it was created: see claimrecord.go
 //
-// All calls of one pod are made by its worker, and those of SetUp one at a time. A type of volume is
-// a case of setup.volume with a file of its own; manifests/validate/volume.go accepts it.
+// Only a pod's worker makes calls for the pod, and those of SetUp one at a time. Each type of
+// volume is a case of setup.volume with a file of its own; manifests/validate/volume.go accepts it.
 package volume
 
 import (
@@ -40,25 +39,25 @@ type Mount struct {
 	Managed bool
 }
 
-// Input is what SetUp must know that the pod's spec does not say.
+// Input is what SetUp needs beside the pod's spec.
 type Input struct {
-	// Memory is the most bytes that a volume in memory may hold where nothing
-	// smaller limits it; 0: the kernel's default, half of the machine's.
+	// Memory is the default size limit of a volume in memory, in bytes; 0: the kernel's, half of
+	// the machine's memory.
 	Memory int64
-	// Field and Resource give the text that a downwardAPI file shows.
+	// Field and Resource return the text of a downwardAPI file.
 	Field    func(*v1.ObjectFieldSelector) (string, error)
 	Resource func(*v1.ResourceFieldSelector) (string, error)
 	// Objects has the ConfigMaps and Secrets; nil: there are none.
 	Objects Objects
-	// Bounded pods take at most podfiles.Most for the files of their volumes, all together.
+	// Bounded limits the files of the pod's volumes to podfiles.Most in total.
 	Bounded bool
 	// Observe is called for each volume with the start of its set-up and its
 	// error; it may be nil.
 	Observe func(v *v1.Volume, start time.Time, err error)
 }
 
-// Objects gives ConfigMaps and Secrets by name; nil without an error when there
-// is none of that name. SetUp does not change what it gets.
+// Objects returns ConfigMaps and Secrets by name; nil without an error if there is none. SetUp does
+// not change them.
 type Objects interface {
 	ConfigMap(namespace, name string) (*v1.ConfigMap, error)
 	Secret(namespace, name string) (*v1.Secret, error)
@@ -66,19 +65,18 @@ type Objects interface {
 
 // setup is one call of SetUp.
 type setup struct {
-	root string // the agent's
+	root string // the agent's root dir
 	pod  *v1.Pod
 	in   Input
 
 	mounts *mountTable
-	texts  map[string][]byte            // of fields, by path: a pod may show one under many names
+	texts  map[string][]byte            // of fields, by path: a pod may use one under many names
 	keys   map[string]map[string][]byte // of ConfigMaps, by name
 }
 
-// SetUp makes the pod's directories and each volume that a container mounts, and
-// returns them by name. It may be called again at any time: a ready volume stays
-// as it is, one that a power cut removed is made again, and files from the pod or
-// from objects are brought up to date.
+// SetUp creates the pod's directories and each volume that a container mounts, and returns the
+// volumes by name. It may be called again at any time: a ready volume stays unchanged, one that a
+// power cut removed is created again, and files from the pod or from objects are updated.
 func SetUp(ctx context.Context, root string, p *v1.Pod, in Input) (map[string]Mount, error) {
 	if err := fits(p, in); err != nil {
 		return nil, err
@@ -93,7 +91,7 @@ func newSetup(root string, p *v1.Pod, in Input) *setup {
 	return &setup{root: root, pod: p, in: in, mounts: newMountTable(PodDir(root, string(p.UID))), texts: map[string][]byte{}, keys: map[string]map[string][]byte{}}
 }
 
-// fits refuses a pod whose files take too much, before the first is written.
+// fits refuses a pod whose files are too large, before any is written.
 func fits(p *v1.Pod, in Input) error {
 	if !in.Bounded {
 		return nil
@@ -108,9 +106,9 @@ func fits(p *v1.Pod, in Input) error {
 	return nil
 }
 
-// Refresh brings the volumes of a running pod up to date that show ConfigMaps or Secrets,
-// and leaves all others as they are. Of one that cannot be made as it is to be, the
-// content stays; the errors of all come together.
+// Refresh updates the volumes of a running pod that show ConfigMaps or Secrets, and leaves all
+// others unchanged. A volume that cannot be updated keeps its content. Refresh joins the errors of
+// all volumes.
 func Refresh(ctx context.Context, root string, p *v1.Pod, in Input) error {
 	if err := fits(p, in); err != nil {
 		return err
@@ -133,7 +131,7 @@ func setUpError(v *v1.Volume, err error) error {
 	return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err)
 }
 
-// volumes makes the volumes.
+// volumes creates the volumes.
 func (s *setup) volumes(ctx context.Context) (map[string]Mount, error) {
 	used := mounted(s.pod)
 	out := map[string]Mount{}

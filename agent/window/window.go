@@ -1,4 +1,4 @@
-// Package window is times of the week.
+// Package window has the times of the week in which pods may be updated.
 package window
 
 import (
@@ -12,24 +12,24 @@ import (
 	"monopod/agent/message"
 )
 
-// Window is a time of the week in which pods may be updated and removed: from a time of
-// the day on, for as long as it says, in local time. Where the clock is put forward or
-// back that night it is no shorter and no longer.
+// Window is a time of the week in which pods may be updated and removed: it begins at a time of the
+// day, in local time, and has a fixed length, also in a night in which the clock is put forward or
+// back.
 type Window struct {
 	days  [7]bool       // on which it begins, by time.Weekday
-	from  time.Duration // since midnight by the clock
+	from  time.Duration // since midnight, by the clock
 	lasts time.Duration
 }
 
-// Windows are several; without any there is no limit.
+// Windows are several windows; none means no limit.
 type Windows []Window
 
 var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
 const day = 24 * time.Hour
 
-// Parse reads windows such as "Sun 02:00-04:00, Mon-Fri 23:00-01:00, 12:00-13:00",
-// separated by commas. Without days it is every day. Its errors quote nothing of the text.
+// Parse parses windows such as "Sun 02:00-04:00, Mon-Fri 23:00-01:00, 12:00-13:00", separated by
+// commas. Without days a window is on every day. The errors quote nothing of the text.
 func Parse(text string) (Windows, error) {
 	var all Windows
 	for k, part := range strings.Split(text, ",") {
@@ -77,7 +77,7 @@ func parse(text string) (w Window, err error) {
 	return w, nil
 }
 
-// parseDays reads a day, or a range of days that may go over the end of the week.
+// parseDays parses a day, or a range of days that may extend over the end of the week.
 func parseDays(text string) (days [7]bool, err error) {
 	first, last, several := strings.Cut(text, "-")
 	if !several {
@@ -105,7 +105,7 @@ func parseClock(text string, end bool) (time.Duration, error) {
 	return at, nil
 }
 
-// Closed says in words that none of them is open, and when one opens; "": one is open.
+// Closed returns a text that no window is open, with the time of the next; "": one is open.
 func (all Windows) Closed(now time.Time) string {
 	if all.Open(now) {
 		return ""
@@ -114,7 +114,7 @@ func (all Windows) Closed(now time.Time) string {
 	return "outside of the update window, which opens " + next.Format("Mon ") + string(message.Time(next))
 }
 
-// Open reports whether one of them is open.
+// Open reports whether any window is open.
 func (all Windows) Open(now time.Time) bool {
 	return len(all) == 0 || slices.ContainsFunc(all, func(w Window) bool {
 		for k := -2; k <= 0; k++ {
@@ -126,7 +126,7 @@ func (all Windows) Open(now time.Time) bool {
 	})
 }
 
-// Next returns when the next one opens. There must be one.
+// Next returns when the next window opens. There must be at least one window.
 func (all Windows) Next(now time.Time) (next time.Time) {
 	for _, w := range all {
 		for k := -1; k <= 7; k++ {
@@ -138,8 +138,8 @@ func (all Windows) Next(now time.Time) (next time.Time) {
 	return next
 }
 
-// begins returns when the window begins on the day that is so many days after now. A time that the
-// clock leaves out is that long after the clock was put forward, in each zone.
+// begins returns when the window begins on the day that is so many days after now. A time in the
+// hour that the clock skips is moved by that hour, to after the change, in every time zone.
 func (w Window) begins(now time.Time, days int) (at time.Time, begins bool) {
 	y, m, d := now.Date()
 	noon := time.Date(y, m, d+days, 12, 0, 0, 0, now.Location())
@@ -148,13 +148,13 @@ func (w Window) begins(now time.Time, days int) (at time.Time, begins bool) {
 	if early := clock(y, m, d, w.from).Sub(clock(at.Year(), at.Month(), at.Day(), timeOfDay(at))); early > 0 { // time.Date goes back in some zones
 		at = at.Add(early)
 	}
-	if first := at.Add(-time.Hour); first.Hour() == at.Hour() { // of an hour that comes twice
+	if first := at.Add(-time.Hour); first.Hour() == at.Hour() { // in an hour that occurs twice
 		at = first
 	}
 	return at, w.days[noon.Weekday()]
 }
 
-// clock is what the clock shows at a time of a day, as a time of a zone that leaves nothing out.
+// clock returns what the clock shows at a time of a day, as a time in UTC, which skips no hour.
 func clock(y int, m time.Month, d int, at time.Duration) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Add(at)
 }

@@ -1,6 +1,5 @@
-// Package cgrouptest plays the kernel's part of cgroups in a folder: files come
-// with a cgroup and go with it. It knows no limits and no processes, and
-// uses what Use says.
+// Package cgrouptest simulates the kernel's cgroups in a folder: files are created and removed with
+// their cgroup. It has no limits and no processes; Use sets the usage.
 package cgrouptest
 
 import (
@@ -17,19 +16,19 @@ import (
 	"monopod/cgroups"
 )
 
-// Controllers of the machine that is played.
+// Controllers of the simulated machine.
 const (
 	v2Controllers = "cpuset cpu io memory hugetlb pids rdma misc"
 	v2Files       = "cgroup.procs cgroup.subtree_control cpuset.cpus cpu.weight cpu.max memory.max memory.current memory.stat hugetlb.2MB.max hugetlb.2MB.rsvd.max pids.max"
 )
 
-// v1Files are those of each v1 hierarchy. Runtimes use devices, pods' cgroups do not.
+// v1Files are the files of each v1 hierarchy. Runtimes use devices, cgroups of pods do not.
 var v1Files = map[string]string{
 	"cpu": "cpu.shares cpu.cfs_period_us cpu.cfs_quota_us", "cpuacct": "", "cpuset": "cpuset.cpus cpuset.mems",
 	"memory": "memory.limit_in_bytes memory.usage_in_bytes memory.stat", "hugetlb": "hugetlb.2MB.limit_in_bytes", "pids": "pids.max", "systemd": "", "devices": "",
 }
 
-// V1 returns a machine with v1, and a root cgroup of two cpus and one node.
+// V1 returns a machine with v1, and a root cgroup with two cpus and one memory node.
 func V1(t testing.TB) cgroups.Config {
 	mount := t.TempDir()
 	for controller := range v1Files {
@@ -52,7 +51,7 @@ func mkdirV1(mount, dir string) error {
 	return mkdir(dir, "cgroup.procs "+v1Files[controller])
 }
 
-// V2 returns a machine with v2 in which no cgroup but the root hands on controllers.
+// V2 returns a machine with v2 in which only the root delegates controllers.
 func V2(t testing.TB) cgroups.Config {
 	mount := t.TempDir()
 	must(t, os.WriteFile(mount+"/cgroup.controllers", []byte(v2Controllers+"\n"), 0o644))
@@ -60,7 +59,7 @@ func V2(t testing.TB) cgroups.Config {
 	return cgroups.Config{Mount: mount, Rmdir: rmdir, Mkdir: mkdirV2}
 }
 
-// mkdirV2 gives a cgroup the controllers that the one above hands on.
+// mkdirV2 creates a cgroup with the controllers that its parent delegates.
 func mkdirV2(dir string) error {
 	if err := mkdir(dir, v2Files); err != nil {
 		return err
@@ -81,24 +80,24 @@ func mkdir(dir, files string) error {
 	return nil
 }
 
-// values are what files of a new cgroup hold, if anything.
+// values are the initial contents of files of a new cgroup.
 var values = map[string]string{
 	"memory.current": "0\n", "memory.usage_in_bytes": "0\n", "memory.stat": "anon 0\nfile 0\ninactive_file 0\ntotal_inactive_file 0\n",
 }
 
-// Use makes a cgroup one that uses so many bytes of memory, of which so many are of files that
-// were read and can be dropped.
+// Use sets the memory usage of a cgroup: all bytes, and how many of these are cached files that the
+// kernel can drop.
 func Use(t testing.TB, cfg cgroups.Config, path string, all, reclaimable int64) {
 	t.Helper()
 	usage, dir, own := "memory.current", filepath.Join(cfg.Mount, path), reclaimable
-	if _, err := os.Stat(dir); err != nil { // v1, which counts those below it in a line of their own
+	if _, err := os.Stat(dir); err != nil { // v1, which has lines for the totals with nested cgroups
 		usage, dir, own = "memory.usage_in_bytes", filepath.Join(cfg.Mount, "memory", path), 0
 	}
 	must(t, os.WriteFile(filepath.Join(dir, usage), fmt.Appendf(nil, "%d\n", all), 0o644))
 	must(t, os.WriteFile(filepath.Join(dir, "memory.stat"), fmt.Appendf(nil, "cache 7\ninactive_file %d\ntotal_inactive_file %d\n", own, reclaimable), 0o644))
 }
 
-// rmdir refuses a cgroup with others in it.
+// rmdir removes a cgroup; one with nested cgroups is refused.
 func rmdir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package annotations is what annotations of pods mean to monopod: the table of those that it knows, and,
-// in a file for each purpose, what they say of a pod. manifests/validate/annotations.go checks them.
+// Package annotations is what annotations of pods mean to monopod: the table of those that it
+// knows, and, in a file for each purpose, how their values are read.
+// manifests/validate/annotations.go checks them.
 package annotations
 
 import (
@@ -9,17 +10,17 @@ import (
 	"monopod/manifests/decode"
 )
 
-// Where an annotation of monopod's stands.
+// Where an annotation of monopod's is set.
 const (
 	InManifests = "pods"           // the owner writes it into a pod's manifest
 	OnServed    = "served objects" // monopod sets it on pods, the node and events that it reports
 	InRuntime   = "the runtime"    // monopod sets it on sandboxes and containers
 )
 
-// Place is where annotations stand.
+// Place is an object that carries annotations.
 type Place struct{ Where, Title string }
 
-// Places are all places of Annotation.On, each with what a page has above it.
+// Places are all places of Annotation.On, each with its title on the documentation page.
 func Places() []Place {
 	return []Place{
 		{InManifests, "In manifests of pods, and below `spec.template.metadata` of workloads"},
@@ -32,16 +33,16 @@ func Places() []Place {
 // their variables or volumes changes.
 const RestartOnConfigChange = "monopod.restart-on-config-change"
 
-// Annotation is one that monopod knows.
+// Annotation is an annotation that monopod reads or writes.
 type Annotation struct {
 	Name   string
-	On     string // where it stands
+	On     string // where it is set
 	About  string // what it is for, a sentence
-	Values string // what it may say, behind "must be"
+	Values string // the allowed values, to follow "must be"
 }
 
-// All are all that monopod knows, in the order of their names. Validation, the man
-// page and docs/annotations.md go by it.
+// All returns all annotations that monopod knows, sorted by name. Validation, the man page and
+// docs/annotations.md use it.
 func All() []Annotation { return slices.Clone(annotations) }
 
 var annotations = []Annotation{
@@ -74,16 +75,16 @@ func Named(name string) (a Annotation, known bool) {
 	return annotations[k], true
 }
 
-// MeansMonopod reports whether a name is monopod's, in whatever case: monopod.update,
-// Monopod.x or monopod/update.
+// MeansMonopod reports whether a name belongs to monopod, in any case: monopod.update, Monopod.x or
+// monopod/update.
 func MeansMonopod(name string) bool {
 	owner, _ := ownerOf(name)
 	return strings.EqualFold(owner, "monopod")
 }
 
-// Misspelt returns the annotation for manifests that a name is but for a slip of the pen in
-// its first part: monopod.update for monpod.update. Any other name is another program's,
-// however near it is: known is false.
+// Misspelt returns the manifest annotation whose name differs from the given one only by a typing
+// error in its first part: monopod.update for monpod.update. Any other name belongs to another
+// program, however similar it is: known is false.
 func Misspelt(name string) (meant string, known bool) {
 	owner, rest := ownerOf(name)
 	if len(owner) > len("monopod")+slips || decode.Distance(strings.ToLower(owner), "monopod") > slips {
@@ -93,17 +94,17 @@ func Misspelt(name string) (meant string, known bool) {
 	return a.Name, known && a.On == InManifests && a.Name != name
 }
 
-// slips is how many letters a misspelt "monopod" may have more, fewer or other ones.
+// slips is the largest edit distance of a misspelt "monopod".
 const slips = 2
 
-// ownerOf cuts a name in front of its first dot or slash; "": it has none.
+// ownerOf returns the part of a name before its first dot or slash; "": it has neither.
 func ownerOf(name string) (owner, rest string) {
 	end := max(strings.IndexAny(name, "./"), 0)
 	return name[:end], name[end:]
 }
 
-// Meant returns the annotation for manifests that a misspelt name most likely
-// means; "" if none is near.
+// Meant returns the manifest annotation that a misspelt name most likely means; "" if none is
+// similar.
 func Meant(name string) string {
 	known := map[string]bool{}
 	for _, a := range annotations {

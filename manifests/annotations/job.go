@@ -8,18 +8,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Job is the annotation of a Job's pod whose containers are run again: the
-// restartPolicy of the Job's template and how often, such as Never/6.
+// Job is the annotation of a Job's pod whose containers are retried: the restartPolicy of the Job's
+// template and the limit, such as Never/6.
 const Job = "monopod.job"
 
-// JobRetries is how a Job's pod is run again when it fails.
+// JobRetries is how the containers of a Job's pod are retried when they fail.
 type JobRetries struct {
 	Policy v1.RestartPolicy // of the template: Never or OnFailure
-	Limit  uint32           // how often each container is, at most
+	Limit  uint32           // retries of each container, at most
 }
 
-// SetJobRetries has the containers of a Job's pod run again in it, which is also how a
-// template that says Never is: there is no controller to make another pod.
+// SetJobRetries has failed containers of a Job's pod restarted in the same pod, also when the
+// template's policy is Never: there is no controller that would create another pod.
 func SetJobRetries(pod *v1.Pod, limit int32) {
 	pod.Annotations = maps.Clone(pod.Annotations)
 	if pod.Annotations == nil {
@@ -29,7 +29,7 @@ func SetJobRetries(pod *v1.Pod, limit int32) {
 	pod.Spec.RestartPolicy = v1.RestartPolicyOnFailure
 }
 
-// JobRetriesOf returns how a pod is run again, false of one that is no Job's.
+// JobRetriesOf returns how a pod is retried; false if it is not a Job's.
 func JobRetriesOf(pod *v1.Pod) (JobRetries, bool) {
 	policy, text, _ := strings.Cut(pod.Annotations[Job], "/")
 	limit, err := strconv.ParseUint(text, 10, 31)

@@ -13,20 +13,20 @@ import (
 
 // Annotations that order the starts of pods.
 const (
-	// StartAfter names the pods that must be ready before this one starts:
-	// "name" in its own namespace, "namespace/name" in others, separated by
-	// commas. Names are those of the manifests, without the node.
+	// StartAfter names the pods that must be ready before this one starts, separated by commas:
+	// "name" in its own namespace, "namespace/name" in another. Names are those of the manifests,
+	// without the node suffix.
 	StartAfter = "monopod.start-after"
-	// StartAfterTimeout is how long it waits for them at most, such as 90s.
+	// StartAfterTimeout is how long the pod waits for them at most, such as 90s.
 	StartAfterTimeout = "monopod.start-after-timeout"
-	// StartAfterField is the field of problems with StartAfter.
+	// StartAfterField is the field in which problems with StartAfter are reported.
 	StartAfterField = "metadata.annotations[" + StartAfter + "]"
 )
 
 // Order is what a pod waits for before it starts.
 type Order struct {
 	After   []types.NamespacedName // names as the manifest has them
-	Timeout time.Duration          // then it starts all the same; 0: never
+	Timeout time.Duration          // after which the pod starts anyway; 0: never
 }
 
 // OrderOf returns the order of an accepted pod; the zero Order if it has none.
@@ -45,7 +45,7 @@ func OrderOf(p *v1.Pod) Order {
 	return o
 }
 
-// PodReference reads "name" or "namespace/name". It returns its problems.
+// PodReference parses "name" or "namespace/name". It also returns the problems of the text.
 func PodReference(namespace, text string) (types.NamespacedName, []string) {
 	key := types.NamespacedName{Namespace: namespace, Name: strings.TrimSpace(text)}
 	var bad []string
@@ -56,7 +56,7 @@ func PodReference(namespace, text string) (types.NamespacedName, []string) {
 	return key, append(bad, decode.ValidateName(key.Name)...)
 }
 
-// OrderTimeout reads a duration above 0.
+// OrderTimeout parses a duration above 0.
 func OrderTimeout(text string) (d time.Duration, ok bool) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {

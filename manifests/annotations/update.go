@@ -9,9 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Update is the annotation by which a pod says when its former version stops:
-// UpdatePrepare, once all is there that this one needs, or UpdateStopFirst, at once. Or it says
-// what is kept of that: UpdateInPlace, as much as can be, or UpdateReplace, nothing.
+// Update is the annotation that sets when the pod's former version stops: UpdatePrepare, once
+// everything that the new version needs is there, or UpdateStopFirst, at once. Or it sets how much
+// of the former version is kept: UpdateInPlace, as much as possible, or UpdateReplace, nothing.
 const (
 	Update          = "monopod.update"
 	UpdatePrepare   = "prepare"
@@ -20,17 +20,17 @@ const (
 	UpdateReplace   = "replace"
 )
 
-// The words of the setting updatePolicy mean the same in the annotation.
+// The values of the setting updatePolicy; the annotation takes them, too.
 const (
 	updateInPlaceSetting = "InPlace"
 	updateReplaceSetting = "Replace"
 )
 
-// updateWords are what the annotation may say, for messages.
+// updateWords lists the values of the annotation, for messages.
 const updateWords = UpdatePrepare + ", " + UpdateStopFirst + ", " + UpdateInPlace + " or " + UpdateReplace
 
-// UpdateOf returns which of the four words a pod's annotation says, "" if none, and whether that is
-// in order or absent.
+// UpdateOf returns the value of a pod's annotation, "" if there is none, and whether it is valid or
+// absent.
 func UpdateOf(pod *v1.Pod) (word string, good bool) {
 	switch text, said := pod.Annotations[Update]; text {
 	case UpdatePrepare, UpdateStopFirst, UpdateInPlace, UpdateReplace:
@@ -44,8 +44,8 @@ func UpdateOf(pod *v1.Pod) (word string, good bool) {
 	}
 }
 
-// UpdateHealth is the annotation by which a pod says within what time it must
-// be ready after it took the place of its former version, such as 30s; 0s: no matter.
+// UpdateHealth is the annotation that sets within what time the pod must be ready after it has
+// replaced its former version, such as 30s; 0s: it need not be.
 const UpdateHealth = "monopod.update-health"
 
 const (
@@ -53,7 +53,7 @@ const (
 	updateHealthMost  = 24 * time.Hour
 )
 
-// UpdateHealthOf returns that time, whether the pod says it, and whether it is in order or absent.
+// UpdateHealthOf returns that time, whether the pod sets it, and whether it is valid or absent.
 func UpdateHealthOf(pod *v1.Pod) (within time.Duration, said, good bool) {
 	text, said := pod.Annotations[UpdateHealth]
 	if !said {
@@ -66,12 +66,12 @@ func UpdateHealthOf(pod *v1.Pod) (within time.Duration, said, good bool) {
 	return d, true, true
 }
 
-// UpdateLock is the annotation that names a file in a container, in an emptyDir
-// volume. While it is there, updates of the pod wait.
+// UpdateLock is the annotation that names a file in a container, in an emptyDir volume. While the
+// file exists, updates of the pod wait.
 const UpdateLock = "monopod.update-lock"
 
-// LockIn returns in which emptyDir volume of a pod a file of its containers is, and
-// where in that; ok is false if it is in none.
+// LockIn returns the emptyDir volume of a pod that holds a file of its containers, and the path
+// below it; ok is false if no such volume does.
 func LockIn(p *v1.Pod, file string) (volume, below string, ok bool) {
 	if !path.IsAbs(file) || path.Clean(file) != file {
 		return "", "", false

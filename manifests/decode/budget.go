@@ -9,35 +9,33 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What a file may hold. Bytes and values are counted, and not the time that
-// they take, so that a slow machine refuses nothing that a fast one reads; all
-// is counted before a value is decoded.
+// Limits of a file. They count bytes and values instead of time, so that a slow machine refuses
+// nothing that a fast one reads. Everything is counted before any value is decoded.
 const (
-	// MaxSize is how large a file may be, as the kubelet has it.
+	// MaxSize is the largest size of a file in bytes, as the kubelet has it.
 	MaxSize = 10 << 20
-	// maxDocument is how large one document may be, and the text that the
-	// aliases of a document may add to it.
+	// maxDocument is the largest size of one document in bytes, and of the text that its aliases
+	// add.
 	maxDocument = 2 << 20
-	// maxValues is how many values a document may hold: objects, lists, keys and
-	// scalars, each alias counting for all that it stands for.
+	// maxValues is how many values a document may hold: objects, lists, keys and scalars; each
+	// alias counts as everything that it refers to.
 	maxValues = 100_000
-	// maxFileValues is how many values all documents of a file may hold.
+	// maxFileValues is how many values all documents of a file may hold together.
 	maxFileValues = 4 * maxValues
 	// maxDocuments is how many documents a file may hold.
 	maxDocuments = 5000
-	// maxDepth is how deep a manifest may nest. A Pod needs about 15.
+	// maxDepth is how deep a manifest may nest. A Pod needs about 15 levels.
 	maxDepth = 100
-	// maxRetried is how many bytes of a file are parsed again to find the place
-	// of an error.
+	// maxRetried is how many bytes of a file are parsed a second time to locate an error.
 	maxRetried = 4 << 20
-	// maxAsked is how many different scalars of a document are read again, alone.
+	// maxAsked is how many different scalars of a document are parsed again on their own.
 	maxAsked = 1000
-	// maxTokens stops the parser: no document of maxValues values is made of
-	// more tokens, unless many of them have anchors or tags.
+	// maxTokens stops the parser: no document of maxValues values has more tokens, unless many of
+	// its values have anchors or tags.
 	maxTokens = 2 * maxValues
 )
 
-// budget is the rest of the limits for the documents of one file.
+// budget is what is left of the limits for the documents of one file.
 type budget struct{ documents, values, retried int }
 
 func newBudget() *budget { return &budget{maxDocuments, maxFileValues, maxRetried} }
@@ -45,10 +43,10 @@ func newBudget() *budget { return &budget{maxDocuments, maxFileValues, maxRetrie
 // errSpent is the error of a file whose budget is spent.
 var errSpent = errors.New("the budget is spent")
 
-// meter gives a text to YAML's parser piece by piece and ends it when the
-// parser has made too much of it: its tree takes up to 200 bytes for each byte
-// of the text. The parser has no such limit and no callback before the tree
-// is complete, so that its own count of tokens is looked at.
+// meter passes a text to the YAML parser piece by piece and ends it when the parser has made too
+// many tokens: its tree takes up to 200 bytes for each byte of the text. The parser has no such
+// limit and no callback before the tree is complete, so the meter reads the parser's own token
+// count.
 type meter struct {
 	text   []byte
 	at     int
@@ -56,7 +54,7 @@ type meter struct {
 	full   bool
 }
 
-// newMeter returns a decoder of a text that stops at maxTokens, and its meter.
+// newMeter returns a decoder of a text that stops at maxTokens, and the meter that it reads from.
 func newMeter(text []byte) (*yaml.Decoder, *meter) {
 	m := &meter{text: text}
 	dec := yaml.NewDecoder(m)
@@ -64,7 +62,7 @@ func newMeter(text []byte) (*yaml.Decoder, *meter) {
 	return dec, m
 }
 
-// Read gives the parser the next piece, of the size that it asks for.
+// Read returns the next piece, in the size that the parser requests.
 func (m *meter) Read(p []byte) (int, error) {
 	if m.tokens.Int() > maxTokens {
 		m.full = true
@@ -78,11 +76,11 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// weight is what a value stands for, aliases and merge keys spelled out.
+// weight is the size of a value with aliases and merge keys expanded.
 type weight struct {
 	values int
 	bytes  int // of scalars
-	height int // of what nests in it
+	height int // of the nesting below it
 }
 
 // scale weighs the values of one document.
@@ -90,20 +88,20 @@ type scale struct {
 	anchored map[*yaml.Node]*weight // nil while the value is being weighed
 	left     int                    // values
 	added    int                    // bytes, by aliases
-	before   int                    // columns of the first line that the file has not
-	wrong    *yaml.Node             // where the document became too much; nil: nowhere
+	before   int                    // columns of the first line that are not in the file
+	wrong    *yaml.Node             // the value that exceeds a limit; nil: none
 	why      Message
 }
 
-// weigh returns how many values a document stands for, or the node that is too
-// much and why. It takes columns off the first line.
+// weigh returns the number of values in a document, or the node that exceeds a limit and the
+// reason. It subtracts the added columns from the first line.
 func weigh(root *yaml.Node, before int) (values int, wrong *yaml.Node, why Message) {
 	s := &scale{anchored: map[*yaml.Node]*weight{}, left: maxValues, before: before}
 	w := s.weigh(root, 0)
 	return w.values, s.wrong, s.why
 }
 
-// weigh weighs one value at a depth. Once something is wrong it returns at once.
+// weigh weighs one value at a depth. Once a limit is exceeded it returns at once.
 func (s *scale) weigh(n *yaml.Node, depth int) weight {
 	if n.Line == 1 {
 		n.Column -= s.before
@@ -133,7 +131,7 @@ func (s *scale) weigh(n *yaml.Node, depth int) weight {
 	return w
 }
 
-// alias weighs an alias as what it stands for, which has been weighed before.
+// alias weighs an alias as the value that it refers to, which has been weighed before.
 func (s *scale) alias(n *yaml.Node, depth int) weight {
 	w := s.anchored[n.Alias]
 	if w == nil {

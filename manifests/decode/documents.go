@@ -1,5 +1,5 @@
-// Package decode turns the bytes of a manifest, YAML or JSON, into Kubernetes objects,
-// and tells where in the file each field stands.
+// Package decode turns the bytes of a manifest, YAML or JSON, into Kubernetes objects, and locates
+// each field in the file.
 package decode
 
 import (
@@ -16,25 +16,25 @@ import (
 // Document is one YAML or JSON document of a file.
 type Document struct {
 	Root *yaml.Node // its content; nil if it cannot be parsed
-	Line int        // what to add to a node's line to count from the file's start
-	Err  Problem    // why it cannot be read; without a message: it can be
+	Line int        // to add to a node's line to count from the start of the file
+	Err  Problem    // why it cannot be read; an empty message: it can
 	says reading
 }
 
-// chunk is the text of one document and the line of the file it starts on, from 0.
+// chunk is the text of one document and the line of the file at which it starts, from 0.
 type chunk struct {
 	text   []byte
 	line   int
-	before int // columns of its first line that the file has not
+	before int // columns of its first line that are not in the file
 	file   *privacy
 }
 
-// Documents parses every document of a file on its own, so that a bad one
-// does not spoil its neighbours. Empty documents are left out. It ends with an
-// error where the file holds more than its budget.
+// Documents parses every document of a file separately, so that a bad one does not affect the
+// others. Empty documents are left out. Where the file exceeds its budget, the last document is an
+// error.
 func Documents(data []byte) iter.Seq[Document] { return documents(data, &privacy{data: data}) }
 
-// documents is Documents of a file that may be quoted as p says.
+// documents is Documents with p deciding whether the file may be quoted.
 func documents(data []byte, p *privacy) iter.Seq[Document] {
 	return func(yield func(Document) bool) {
 		b := newBudget()
@@ -54,8 +54,8 @@ func documents(data []byte, p *privacy) iter.Seq[Document] {
 	}
 }
 
-// chunks cuts a file before each line that is a YAML document marker. Such a line
-// is always a marker: YAML allows it in no scalar.
+// chunks splits a file before each line that is a YAML document marker. Such a line is always a
+// marker: YAML allows it in no scalar.
 func chunks(data []byte) iter.Seq[chunk] {
 	return func(yield func(chunk) bool) {
 		start, startLine, line := 0, 0, 0
@@ -82,7 +82,7 @@ func marker(line []byte) bool {
 	return ok && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
 }
 
-// blank reports whether a text holds nothing but comments, directives and markers.
+// blank reports whether a text consists of comments, directives and markers only.
 func blank(text []byte) bool {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	for line := range bytes.Lines(text) {
@@ -97,9 +97,9 @@ func blank(text []byte) bool {
 	return true
 }
 
-// parse returns the chunk's document; nil if it says nothing.
+// parse returns the chunk's document; nil if it is empty.
 func (c chunk) parse(b *budget) (d *Document) {
-	// The parsers report by panic inside and recover only what they know.
+	// The parsers panic internally and recover only from the errors that they know.
 	defer func() {
 		if r := recover(); r != nil {
 			d = c.refused(fmt.Errorf("not readable as YAML: %v", r), b)
@@ -131,7 +131,7 @@ func (c chunk) parse(b *budget) (d *Document) {
 	return c.take(first.Content[0], b)
 }
 
-// take reads a document that was parsed, if it is no more than may be.
+// take reads a parsed document if it is within the limits.
 func (c chunk) take(root *yaml.Node, b *budget) *Document {
 	values, wrong, why := weigh(root, c.before)
 	b.documents, b.values = b.documents-1, b.values-values
@@ -149,7 +149,7 @@ func (c chunk) take(root *yaml.Node, b *budget) *Document {
 	return c.wrong(spot{wrong.Line, wrong.Column}, why)
 }
 
-// read has the kubelet's parser say what a document means.
+// read decodes a document with the kubelet's parser.
 func (c chunk) read(root *yaml.Node) *Document {
 	d := &Document{Root: root, Line: c.line}
 	r := &d.says
@@ -180,7 +180,7 @@ func (c chunk) read(root *yaml.Node) *Document {
 	return d
 }
 
-// wrong is a document that is refused at a place of its text.
+// wrong returns a document that is refused at a position of its text.
 func (c chunk) wrong(at spot, why Message) *Document {
 	return &Document{Err: Problem{Line: c.line + at.line, Column: at.column, Message: clipAt(why.from(c.file), maxSaid)}, says: reading{privacy: c.file}}
 }

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// fields returns the types of a struct's fields by their names in JSON; none of
-// another type.
+// fields returns the types of a struct's fields by their JSON names; nil for another type.
 func (r *Reader) fields(t reflect.Type) map[string]reflect.Type {
 	all, ok := r.known[t]
 	if ok || t.Kind() != reflect.Struct {
@@ -31,7 +30,7 @@ func (r *Reader) fields(t reflect.Type) map[string]reflect.Type {
 	return all
 }
 
-// Join puts a path or a name behind the path of what it is in.
+// Join appends a path or a name to the path of its parent.
 func Join(base, path string) string {
 	if base == "" || path == "" {
 		return base + path
@@ -39,13 +38,13 @@ func Join(base, path string) string {
 	return base + "." + path
 }
 
-// within reports whether a path is another's, or of something in it.
+// within reports whether path is outer or a path below it.
 func within(outer, path string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && (outer == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Nearest returns the known name that a misspelt one most likely means; "" if none is near.
+// Nearest returns the known name that a misspelt one most likely means; "" if none is similar.
 func Nearest[V any](name string, known map[string]V) string {
 	best, bestDistance := "", max(2, min(len(name)/4, 4))+1
 	if len(name) > 60 {

@@ -10,18 +10,18 @@ import (
 
 var (
 	jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-	// unlikeYAML finds what YAML reads otherwise in a string, or not at all: \/ and
-	// surrogate pairs, and characters that are line ends or no text in YAML.
+	// unlikeYAML finds what YAML reads differently in a JSON string, or not at all: \/ and
+	// surrogate pairs, and characters that are line ends or not allowed in YAML.
 	unlikeYAML = regexp.MustCompile(`\\[/u]|[\x7f-\x{10ffff}]`)
 )
 
-// opening stands before JSON for YAML's parsers, which otherwise keep a thousand
-// tokens of each line in hand, as all may turn out to be a key.
+// opening precedes JSON for the YAML parsers, which otherwise buffer a thousand tokens of each
+// line, as all of them may turn out to be a key.
 const opening = "--- "
 
-// asYAML returns a document as YAML's parsers read it, and how many columns stand
-// before it. An object in JSON has the strings written out that they misread;
-// what follows stays in its column.
+// asYAML returns a document in a form that YAML parsers read, and the number of columns added
+// before it. In a JSON object the strings that they would misread are rewritten; what follows stays
+// in its column.
 func asYAML(text []byte) (out []byte, before int) {
 	if trimmed := bytes.TrimLeft(text, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(text) {
 		return text, 0

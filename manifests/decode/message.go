@@ -10,19 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Message is what a problem says of a document.
+// Message is the text of a problem with a document.
 type Message struct {
 	Full  string // may quote the document
-	Plain string // the same in words that no document chooses; "": they cannot say it
+	Plain string // the same without words from the document; "": not possible
 }
 
-// Fixed is a text that quotes nothing.
+// Fixed returns a message that quotes nothing.
 func Fixed(words string) Message { return Message{words, words} }
 
-// unsaid stands for a text that only quoting can say.
+// unsaid replaces a text that would have to quote the document.
 const unsaid = "is not valid; why would quote this file, which may hold a Secret: put Secrets into a file of their own, and it is said"
 
-// from returns the text as it is said of a file.
+// from returns the text that may be shown for a file.
 func (t Message) from(p *privacy) string {
 	switch {
 	case !p.isKept():
@@ -33,7 +33,7 @@ func (t Message) from(p *privacy) string {
 	return t.Plain
 }
 
-// Problem is a problem with what stands at a node of an object.
+// Problem returns a problem at a node of an object.
 func (o Object) Problem(file string, n *yaml.Node, field string, t Message) Problem {
 	p := Problem{File: file, Line: n.Line + o.Line, Column: n.Column, Field: field, Message: t.from(o.privacy())}
 	if o.privacy().isKept() && o.doc != nil {
@@ -49,8 +49,8 @@ func (o Object) privacy() *privacy {
 	return o.doc.privacy
 }
 
-// openPath returns a path up to the first name in it that the file chose: a value may
-// have come to stand where a key does.
+// openPath returns a path up to the first name in it that comes from the file: a value may have
+// slipped into the place of a key.
 func openPath(root *yaml.Node, path string, known map[string]bool) string {
 	at, open := root, 0
 	for rest := path; rest != ""; open = len(path) - len(rest) {
@@ -67,7 +67,7 @@ func openPath(root *yaml.Node, path string, known map[string]bool) string {
 	return path[:open]
 }
 
-// below returns what is in a value by a name or an index; nil: nothing.
+// below returns the value below another by name or index; nil: there is none.
 func below(n *yaml.Node, name string) *yaml.Node {
 	if at, value := find(n, name); at != n {
 		return value
@@ -75,7 +75,7 @@ func below(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// kubernetesNames are the names of the fields of all that a manifest may hold.
+// kubernetesNames are the names of all fields that a manifest may have.
 var kubernetesNames = sync.OnceValue(func() map[string]bool {
 	names := namesIn(reflect.TypeFor[v1.PodTemplateList](), reflect.TypeFor[v1.Pod](), reflect.TypeFor[v1.Secret](),
 		reflect.TypeFor[v1.ConfigMap](), reflect.TypeFor[v1.PersistentVolumeClaim]())
@@ -85,7 +85,7 @@ var kubernetesNames = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// namesIn returns the names of the fields of types, and of those in them.
+// namesIn returns the names of the fields of types, with nested ones.
 func namesIn(types ...reflect.Type) map[string]bool {
 	names, seen := map[string]bool{}, map[reflect.Type]bool{}
 	for _, t := range types {
@@ -94,7 +94,7 @@ func namesIn(types ...reflect.Type) map[string]bool {
 	return names
 }
 
-// addNames adds the names of the fields of a type, and of those in it.
+// addNames adds the names of the fields of a type, with nested ones.
 func addNames(names map[string]bool, t reflect.Type, seen map[reflect.Type]bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
@@ -111,7 +111,7 @@ func addNames(names map[string]bool, t reflect.Type, seen map[reflect.Type]bool)
 	}
 }
 
-// Invalid is what an error of Kubernetes' validation says, whose detail is fixed words.
+// Invalid returns the message of an error of Kubernetes' validation whose detail is fixed words.
 func Invalid(e *field.Error) Message {
 	plain := *e
 	plain.BadValue = field.OmitValueType{}

@@ -12,9 +12,9 @@ type Object struct {
 	Node  *yaml.Node
 	Line  int    // to add to the lines of nodes
 	Path  string // of the object in its document, "" for the root
-	Depth int    // of lists around it
-	Kind  string // of an object that need not say its kind
-	value any    // what it says
+	Depth int    // number of lists around it
+	Kind  string // the kind if the object may leave it out
+	value any    // its content
 	doc   *reading
 }
 
@@ -23,7 +23,7 @@ func (d Document) Object() Object {
 	return Object{Node: d.Root, Line: d.Line, value: d.says.value, doc: &d.says}
 }
 
-// Items returns the items of an object's list, which need not say that they are of a kind.
+// Items returns the items of an object's list, of the given kind unless they set one.
 func (o Object) Items(list *yaml.Node, kind string) []Object {
 	values, _ := o.value.(map[string]any)["items"].([]any)
 	items := make([]Object, len(values))
@@ -54,5 +54,5 @@ func IsNull(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
-// ValidateName returns the problems of a pod's name.
+// ValidateName returns the problems of a pod name.
 func ValidateName(name string) []string { return validation.IsDNS1123Subdomain(name) }

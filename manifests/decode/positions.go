@@ -10,9 +10,8 @@ import (
 // Position is a place in a file.
 type Position struct{ Line, Column int } // from 1; 0: unknown
 
-// place returns the node to point at for a value: the value itself if it is
-// something to read, its key if it is a collection or empty. key is nil for
-// an item of a list.
+// place returns the node to report for a value: the value itself if it is a non-empty scalar, its
+// key if it is a collection or empty. key is nil for an item of a list.
 func place(key, value *yaml.Node) *yaml.Node {
 	if key == nil || value.Kind == yaml.ScalarNode && value.Value != "" || value.Kind == yaml.AliasNode {
 		return value
@@ -20,15 +19,14 @@ func place(key, value *yaml.Node) *yaml.Node {
 	return key
 }
 
-// Find returns the node to point at for a field path such as
-// spec.containers[0].image or metadata.labels[app]. Where the path leaves the
-// manifest it is the nearest parent that exists.
+// Find returns the node to report for a field path such as spec.containers[0].image or
+// metadata.labels[app]. Where the path is not in the manifest it is the nearest parent that exists.
 func Find(root *yaml.Node, path string) *yaml.Node {
 	at, _ := find(root, path)
 	return at
 }
 
-// find is Find that returns what is there, too.
+// find is Find that also returns the value at the path.
 func find(root *yaml.Node, path string) (at, value *yaml.Node) {
 	at, value = root, Follow(root)
 	for path != "" {
@@ -67,7 +65,7 @@ func nextStep(path string) (name, rest string) {
 	return path, ""
 }
 
-// Follow returns what an alias stands for.
+// Follow returns the node that an alias refers to.
 func Follow(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -88,8 +86,8 @@ func Lookup(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// each visits a value and all in it, through aliases, each with its path. A key has
-// the path of its object.
+// each visits a value and all nested ones, through aliases, each with its path. A key has the path
+// of its object.
 func each(n *yaml.Node, path string, visit func(n *yaml.Node, path string)) {
 	visit(n, path)
 	n = Follow(n)

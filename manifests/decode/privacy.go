@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// privacy says whether what is said of a file may quote it. It may not if a document of
-// the file may be a Secret, or hold one: a slip of the pen moves a value to a place where
-// a name, a kind or another document's field is read. It is found out when the first
-// problem is said.
+// privacy decides whether messages about a file may quote it. They may not if a document of the
+// file may be a Secret or hold one: a typing error can move a value to where a name, a kind or
+// another document's field is read. It is decided when the first problem is reported.
 type privacy struct {
 	data  []byte
 	asked bool
 	kept  bool
-	known func() map[string]bool // the names that may be said of a file that is kept private; nil: Kubernetes'
+	known func() map[string]bool // names that may appear in messages about a private file; nil: Kubernetes'
 }
 
-// isKept reports whether nothing of the file may be quoted. What is not known to be open is kept.
+// isKept reports whether the file is private and nothing of it may be quoted. If in doubt, it is
+// private.
 func (p *privacy) isKept() bool {
 	if p == nil {
 		return true
@@ -40,28 +40,28 @@ func (p *privacy) names() map[string]bool {
 }
 
 var (
-	// aKind finds where a text says a kind, in YAML, JSON or JSON in a string.
+	// aKind finds where a text sets a kind, in YAML, JSON or JSON in a string.
 	aKind = regexp.MustCompile(`(?i)kind\\*["']?\s*:\s*`)
-	// plainKind is a kind as nearly everybody writes it.
+	// plainKind is a kind in its usual spelling.
 	plainKind = regexp.MustCompile(`^\\*["']?([A-Za-z]+)\\*["']?[ \t]*(?:[,}\]\r\n]|[ \t]#|$)`)
-	// secretField is the field that Secrets alone have, in any case and with an underscore or dash.
+	// secretField is the field that only Secrets have, in any case and with an underscore or dash.
 	secretField = regexp.MustCompile(`(?i)string[-_ ]?data`)
-	// anyData is the field that Secrets share with ConfigMaps.
+	// anyData is the field that both Secrets and ConfigMaps have.
 	anyData = regexp.MustCompile(`(?i)\bdata\\*["']?\s*:`)
-	// escapedKey is a key that is not written as it is read.
+	// escapedKey is a key whose spelling differs from its name.
 	escapedKey = regexp.MustCompile(`\\[xuU][^"\n]*"\s*:`)
 )
 
-// openKinds are kinds whose documents hold no Secret, unless they say another kind, too.
+// openKinds are kinds whose documents hold no Secret, unless they set another kind, too.
 var openKinds = map[string]bool{
 	"Pod": true, "PodList": true, "List": true, "ConfigMap": true, "ConfigMapList": true, "PersistentVolumeClaim": true,
 	"Deployment": true, "StatefulSet": true, "DaemonSet": true, "ReplicaSet": true, "Job": true, "CronJob": true,
 	"Service": true, "ServiceAccount": true, "Namespace": true,
 }
 
-// mayBeSecret reports whether the text of a document, which need not parse, may be a
-// Secret or hold one: it says no kind in plain words, or one that looks like a Secret's, or
-// has a field of Secrets that its kinds do not have. Where that is in doubt, it may be.
+// mayBeSecret reports whether the text of a document, which need not parse, may be a Secret or hold
+// one: it sets no kind in plain spelling, or one similar to a Secret's, or has a field of Secrets
+// that its kinds do not have. If in doubt, it is true.
 func mayBeSecret(text []byte) bool {
 	if secretField.Match(text) || escapedKey.Match(text) {
 		return true
@@ -82,13 +82,13 @@ func mayBeSecret(text []byte) bool {
 	return len(kinds) == 0 || !hasData && anyData.Match(text)
 }
 
-// inComment reports whether what follows a text stands on a line that is a comment.
+// inComment reports whether the text ends within a comment line.
 func inComment(before []byte) bool {
 	line := bytes.TrimLeft(before[bytes.LastIndexByte(before, '\n')+1:], " \t")
 	return len(line) > 0 && line[0] == '#'
 }
 
-// likeSecret reports whether a word may be meant for a kind of Secrets.
+// likeSecret reports whether a word may be a misspelt kind of Secrets.
 func likeSecret(kind string) bool {
 	word := strings.ToLower(kind)
 	if openKinds[kind] || len(word) > 60 {

@@ -2,7 +2,7 @@ package decode
 
 import "fmt"
 
-// Problem is one thing wrong with a manifest, in words for a person.
+// Problem is one error or warning about a manifest, as text for people.
 type Problem struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`   // from 1; 0: unknown

@@ -9,9 +9,9 @@ import (
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// ParseQuantity reads a quantity such as 500m or 1Gi. It refuses those that
-// the arithmetic of quantities cannot bear: it writes numbers out, so that
-// 1e-999999999 takes hours and gigabytes.
+// ParseQuantity parses a quantity such as 500m or 1Gi. It refuses those that the arithmetic of
+// quantities cannot handle: it writes numbers out in full, so that 1e-999999999 takes hours and
+// gigabytes.
 func ParseQuantity(text string) (resource.Quantity, error) {
 	if !bearable(text) {
 		return resource.Quantity{}, resource.ErrFormatWrong
@@ -19,8 +19,8 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 	return resource.ParseQuantity(text)
 }
 
-// bearable reports whether a quantity has at most 64 characters and an exponent of at
-// most two digits. The largest that means anything is 9.2e18.
+// bearable reports whether a quantity has at most 64 characters and an exponent of at most two
+// digits. The largest useful quantity is 9.2e18.
 func bearable(text string) bool {
 	if len(text) > 64 {
 		return false

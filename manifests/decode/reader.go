@@ -15,13 +15,13 @@ import (
 const (
 	// MaxProblems bounds the problems reported about one document.
 	MaxProblems = 50
-	// maxSaid bounds the length of one message, in bytes.
+	// maxSaid is the longest message, in bytes.
 	maxSaid = 1000
 )
 
-// Reader fills Go values from objects and reports every misfit with its place.
-// It decodes as the kubelet does: field names are case-sensitive, null leaves
-// a field unset, a number is never taken for a string.
+// Reader fills Go values from objects and reports every value that does not fit, with its position.
+// It decodes as the kubelet does: field names are case-sensitive, null leaves a field unset, a
+// number is not accepted as a string.
 type Reader struct {
 	File       string
 	Validation string // Strict, Warn or Ignore: unknown and duplicate fields
@@ -30,10 +30,10 @@ type Reader struct {
 	known      map[reflect.Type]map[string]reflect.Type
 }
 
-// full reports whether so much is wrong that nothing more is read or said.
+// full reports whether there are so many problems that reading and reporting stop.
 func (r *Reader) full() bool { return len(r.Problems) >= MaxProblems }
 
-// Report adds a problem of an object at a node.
+// Report adds a problem at a node of an object.
 func (r *Reader) Report(o Object, n *yaml.Node, p string, t Message, warning bool) {
 	if r.full() {
 		return
@@ -47,15 +47,15 @@ func (r *Reader) Report(o Object, n *yaml.Node, p string, t Message, warning boo
 	r.Problems = append(r.Problems, problem)
 }
 
-// strict reports what only strict validation refuses.
+// strict reports a problem that only strict validation refuses.
 func (r *Reader) strict(o Object, n *yaml.Node, p string, t Message) {
 	if r.Validation != "Ignore" {
 		r.Report(o, n, p, t, r.Validation == "Warn")
 	}
 }
 
-// IsMisread reports whether a field could not be read, or what it is in, or a part of
-// it, so that validation of it means nothing.
+// IsMisread reports whether a field, its parent or a part of it could not be read, so that
+// validating it makes no sense.
 func (r *Reader) IsMisread(o Object, path string) bool {
 	if len(r.misread) == 0 {
 		return false
@@ -64,7 +64,7 @@ func (r *Reader) IsMisread(o Object, path string) bool {
 	return slices.ContainsFunc(r.misread, func(m string) bool { return within(m, path) || within(path, m) })
 }
 
-// Read fills what to points to, with all of an object that fits.
+// Read fills the value that to points to with everything of an object that fits.
 func (r *Reader) Read(o Object, to any) {
 	r.duplicates(o)
 	if !o.doc.heavy {
@@ -79,7 +79,7 @@ func (r *Reader) Read(o Object, to any) {
 	}
 }
 
-// duplicates reports the fields that stand in their object again.
+// duplicates reports the fields that an object has more than once.
 func (r *Reader) duplicates(o Object) {
 	if o.doc.twice == nil {
 		return
@@ -98,7 +98,7 @@ func (r *Reader) duplicates(o Object) {
 	})
 }
 
-// unmarshal decodes as the kubelet does. It returns the unknown fields, too.
+// unmarshal decodes as the kubelet does. It also returns the unknown fields.
 func unmarshal(value any, to any) (unknown []error, err error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -107,9 +107,9 @@ func unmarshal(value any, to any) (unknown []error, err error) {
 	return kjson.UnmarshalStrict(text, to, kjson.DisallowUnknownFields)
 }
 
-// fitting returns a value without what does not fit a type. That is reported, as
-// are unknown fields: the library says one error, often without its field, and no
-// places. Quantities that are not bearable never reach it.
+// fitting returns a value without the parts that do not fit a type. It reports them and unknown
+// fields itself: the library returns a single error, often without the field, and no positions.
+// Quantities that are not bearable never reach the library.
 func (r *Reader) fitting(o Object, path string, t reflect.Type, v any) any {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -162,7 +162,7 @@ func (r *Reader) fail(o Object, n *yaml.Node, p string, t Message) {
 	r.Report(o, n, p, t, false)
 }
 
-// unknown reports a field that the object at a path does not have.
+// unknown reports a field that the object at a path must not have.
 func (r *Reader) unknown(o Object, path, name string, known map[string]reflect.Type) {
 	if r.full() || r.Validation == "Ignore" {
 		return
@@ -176,7 +176,7 @@ func (r *Reader) unknown(o Object, path, name string, known map[string]reflect.T
 	if near := Nearest(name, known); near != "" {
 		meant = fmt.Sprintf(": did you mean %q?", near)
 		if r.Validation != "Warn" {
-			r.misread = append(r.misread, Join(path, near)) // that it is missing need not be said too
+			r.misread = append(r.misread, Join(path, near)) // so that it is not reported as missing, too
 		}
 	}
 	r.strict(o, at, Join(path, Clip(name)), Message{fmt.Sprintf("unknown field %q%s", Clip(name), meant), "unknown field" + meant})

@@ -12,16 +12,15 @@ import (
 	kubelet "sigs.k8s.io/yaml"
 )
 
-// reading holds the two readings of one document together. What a document says
-// is what the kubelet's parser makes of it, whose YAML is version 1.1: yes, no,
-// on and off are booleans, 0644 is octal, of two fields with one name the later
-// counts. The nodes of the other parser say where it stands, and get the types
-// of their scalars and the names of their keys from the first.
+// reading combines the two parses of one document. The content is what the kubelet's parser
+// returns, whose YAML is version 1.1: yes, no, on and off are booleans, 0644 is octal, of two
+// fields with one name the later counts. The nodes of the other parser give the positions; they
+// take the types of their scalars and the names of their keys from the first.
 type reading struct {
-	value any                       // what it says: maps, lists, strings, booleans, json.Number and nil
-	twice map[*yaml.Node]*yaml.Node // keys that stand in their object again: where they did before
+	value any                       // the content: maps, lists, strings, booleans, json.Number and nil
+	twice map[*yaml.Node]*yaml.Node // duplicate keys of an object: the key before
 	heavy bool                      // a scalar may be a quantity that is not bearable
-	asked map[string]any            // scalars that were read alone
+	asked map[string]any            // scalars that were parsed on their own
 	at    *yaml.Node                // where it cannot be read; nil: nowhere
 	why   Message
 
@@ -29,8 +28,8 @@ type reading struct {
 	privacy *privacy   // of its file
 }
 
-// asJSON reads as the kubelet does. Duplicates are left to the nodes: strict, the
-// library takes a field beside a merge key that has it too for one.
+// asJSON parses as the kubelet does. Duplicates are found in the nodes instead: the strict library
+// reports a field beside a merge key that also has it as a duplicate.
 func asJSON(text []byte) (value any, err error) {
 	if text, err = kubelet.YAMLToJSON(text); err != nil {
 		return nil, err
@@ -40,8 +39,8 @@ func asJSON(text []byte) (value any, err error) {
 	return value, dec.Decode(&value)
 }
 
-// alone reads a scalar as the kubelet would if it stood alone. That is for the few
-// that are not spelled as in JSON.
+// alone parses a scalar as the kubelet would if it were the whole document. It is for the few
+// scalars that are not spelled as in JSON.
 func (r *reading) alone(n *yaml.Node) (any, error) {
 	text := n.Value
 	if n.Style&yaml.TaggedStyle != 0 {
@@ -67,21 +66,21 @@ func (r *reading) alone(n *yaml.Node) (any, error) {
 	return r.asked[text], nil
 }
 
-// refuse records what is wrong, if nothing was before.
+// refuse records an error, unless there is one already.
 func (r *reading) refuse(n *yaml.Node, why Message) {
 	if r.at == nil {
 		r.at, r.why = n, why
 	}
 }
 
-// differ refuses a document that is read in two ways.
+// differ refuses a document that the two parsers read differently.
 func (r *reading) differ(n *yaml.Node, here, kubelet string) {
 	const remedy = ": write << before all other fields of its object, put keys and strings in quotes, and end lines with \\n"
 	r.refuse(n, Message{fmt.Sprintf("can be read in two ways, as %s and, by the kubelet (YAML 1.1), as %s%s", here, Clip(kubelet), remedy),
 		"can be read in two ways, here and by the kubelet (YAML 1.1)" + remedy})
 }
 
-// pair holds a node against the value that was read for it.
+// pair compares a node with the value that was read for it.
 func (r *reading) pair(n *yaml.Node, v any) {
 	if r.at != nil {
 		return
@@ -106,11 +105,12 @@ func (r *reading) pair(n *yaml.Node, v any) {
 			return
 		}
 	}
-	text, _ := json.Marshal(v) // it was JSON
+	text, _ := json.Marshal(v) // cannot fail: the value comes from JSON
 	r.differ(at, describe(n), string(text))
 }
 
-// scalar gives a scalar the type and the text of a value, unless it says another.
+// scalar gives a scalar node the type and the text of a value. It returns false if the node, parsed
+// on its own, has another value.
 func (r *reading) scalar(n *yaml.Node, v any) bool {
 	tag, text := "!!null", ""
 	switch v := v.(type) {
@@ -135,8 +135,8 @@ func (r *reading) scalar(n *yaml.Node, v any) bool {
 	return true
 }
 
-// mapping pairs the entries of an object, which become those that count: merged
-// ones are written out, and those that stand there again are left out.
+// mapping pairs the entries of an object and reduces them to those that count: merged ones are
+// expanded, duplicates are removed.
 func (r *reading) mapping(n *yaml.Node, v map[string]any) {
 	n.Content = r.entries(n, v)
 	if len(n.Content) != 2*len(v) {
@@ -152,8 +152,8 @@ func (r *reading) mapping(n *yaml.Node, v map[string]any) {
 	}
 }
 
-// entries returns keys and values of a mapping in order, merged ones last. Of
-// two with one name the later counts.
+// entries returns keys and values of a mapping in order, merged ones last. Of two with one name the
+// later counts.
 func (r *reading) entries(n *yaml.Node, v map[string]any) []*yaml.Node {
 	list := make([]*yaml.Node, 0, len(n.Content))
 	seen := map[string]int{}
@@ -199,7 +199,7 @@ func sources(value *yaml.Node) []*yaml.Node {
 	return list
 }
 
-// named returns a key whose text is its name in an object: on is "true".
+// named returns a key with the text that is its name in an object: on is "true".
 func (r *reading) named(key *yaml.Node, object map[string]any) *yaml.Node {
 	target := Follow(key)
 	name := target.Value
@@ -219,7 +219,7 @@ func isMerge(k *yaml.Node) bool {
 	return k.Kind == yaml.ScalarNode && k.Value == "<<" && (k.Tag == "" || k.Tag == "!!merge")
 }
 
-// blame finds what the kubelet's parser refuses, which names no place.
+// blame locates what the kubelet's parser refuses, as the parser reports no position.
 func (r *reading) blame(n *yaml.Node) {
 	for i, child := range n.Content {
 		switch key := Follow(child); {

@@ -9,21 +9,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Settings is a file of settings that was read as strictly as a manifest, and its
-// problems, which quote nothing of it: it may hold a header's value or a password. One
-// goroutine uses it.
+// Settings is a settings file, read as strictly as a manifest, and its problems, which quote
+// nothing of it: it may hold a header's value or a password. One goroutine uses it.
 type Settings struct {
 	reader Reader
 	root   Object
 }
 
-// Fields are the fields of an object by name. Each has a pointer to where its
-// value goes, or Fields if it is an object itself.
+// Fields are the fields of an object by name. The value of each is a pointer to its destination, or
+// Fields if it is an object itself.
 type Fields map[string]any
 
-// ReadSettings fills what out points to from the only document of a file, YAML
-// or JSON. Fields that are absent or null are left alone, as are all in a file
-// that says nothing. Whether the values are of use is told by Problems.
+// ReadSettings fills the destinations in out from the only document of a file, YAML or JSON. Fields
+// that are absent or null are left unchanged, as are all fields of an empty file. Problems returns
+// what is wrong with the values.
 func ReadSettings(file string, data []byte, out Fields) *Settings {
 	s := newSettings(file, data, out.names)
 	if s.read() {
@@ -33,8 +32,8 @@ func ReadSettings(file string, data []byte, out Fields) *Settings {
 	return s
 }
 
-// ReadPrivate fills what to points to, a struct, from the only document of a file, and
-// returns what is wrong with it, which quotes nothing of the file.
+// ReadPrivate fills the struct that to points to from the only document of a file, and returns the
+// problems, which quote nothing of the file.
 func ReadPrivate(file string, data []byte, to any) []Problem {
 	s := newSettings(file, data, func() map[string]bool { return namesIn(reflect.TypeOf(to)) })
 	if s.read() {
@@ -43,14 +42,14 @@ func ReadPrivate(file string, data []byte, to any) []Problem {
 	return s.Problems()
 }
 
-// newSettings returns settings that say nothing, of a file of which the known names may be said.
+// newSettings returns empty settings of a file whose messages may use the known names.
 func newSettings(file string, data []byte, known func() map[string]bool) *Settings {
 	empty := &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}
 	doc := &reading{root: empty, privacy: &privacy{data: data, asked: true, kept: true, known: known}}
 	return &Settings{reader: Reader{File: file}, root: Object{Node: empty, value: map[string]any{}, doc: doc}}
 }
 
-// read reads the only document of the file, and reports whether that is an object.
+// read parses the only document of the file, and reports whether it is an object.
 func (s *Settings) read() bool {
 	file := s.root.privacy()
 	if len(file.data) >= MaxSize {
@@ -77,7 +76,7 @@ func (s *Settings) read() bool {
 	return true
 }
 
-// names returns the names that the fields have, and those in them.
+// names returns the names of the fields, with nested ones.
 func (f Fields) names() map[string]bool {
 	all := map[string]bool{}
 	for name, to := range f {
@@ -91,7 +90,7 @@ func (f Fields) names() map[string]bool {
 	return all
 }
 
-// fill takes the values of the object at a path.
+// fill stores the values of the object at a path.
 func (s *Settings) fill(path string, fields Fields, object map[string]any) {
 	types := map[string]reflect.Type{}
 	for name, to := range fields {
@@ -107,22 +106,21 @@ func (s *Settings) fill(path string, fields Fields, object map[string]any) {
 			if isObject {
 				s.fill(at, to, inner)
 			} else {
-				s.reader.fitting(s.root, at, reflect.TypeFor[struct{}](), v) // which takes any object
+				s.reader.fitting(s.root, at, reflect.TypeFor[struct{}](), v) // reports v unless it is an object
 			}
 		default:
 			if v = s.reader.fitting(s.root, at, types[name], v); v != nil {
-				_, _ = unmarshal(v, to) // it fits
+				_, _ = unmarshal(v, to) // cannot fail: the value fits
 			}
 		}
 	}
 }
 
-// Refuse reports a problem with the value of a field, such as a.b[0] or a[key],
-// unless the value could not be read, which is reported already. The words must quote
-// nothing of the file.
+// Refuse reports a problem with the value of a field, such as a.b[0] or a[key], unless the value
+// could not be read, which has been reported already. The words must quote nothing of the file.
 func (s *Settings) Refuse(field, words string) { s.note(field, words, false) }
 
-// Warn reports a value that is accepted but has another effect than it seems. The words
+// Warn reports a value that is accepted but has another effect than it seems to have. The words
 // must quote nothing of the file.
 func (s *Settings) Warn(field, words string) { s.note(field, words, true) }
 
@@ -138,7 +136,7 @@ func (s *Settings) note(path, text string, warning bool) {
 	}
 }
 
-// Problems returns all that is wrong, warnings too, in order of line.
+// Problems returns all problems, including warnings, sorted by line.
 func (s *Settings) Problems() []Problem {
 	slices.SortStableFunc(s.reader.Problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

@@ -11,11 +11,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxRetry bounds the texts in which the place of an error is searched for by
-// parsing them again.
+// maxRetry is the largest text, in bytes, that is parsed again to locate an error.
 const maxRetry = 16 << 10
 
-// refused is the document of a text that does not parse.
+// refused returns the document for a text that does not parse.
 func (c chunk) refused(err error, b *budget) *Document {
 	line, text := errorLine(err)
 	at := c.place(line, text, b)
@@ -31,10 +30,10 @@ func (c chunk) refused(err error, b *budget) *Document {
 	return c.wrong(at, Message{"not valid YAML: " + text + tabs, "not valid YAML: " + plainFault(text) + tabs})
 }
 
-// unknownAnchor is how the parser begins to say that an alias stands for nothing.
+// unknownAnchor is the beginning of the parser's error about an alias without an anchor.
 const unknownAnchor = "unknown anchor '"
 
-// plainFaults are the sentences of the parser that quote nothing; a person meets these.
+// plainFaults are the parser's common error texts that quote nothing.
 var plainFaults = []string{
 	"mapping values are not allowed in this context", "block sequence entries are not allowed in this context",
 	"block collection entries are not allowed in this context", "mapping keys are not allowed in this context",
@@ -48,8 +47,8 @@ var plainFaults = []string{
 	"control characters are not allowed", "invalid leading UTF-8 octet", "invalid trailing UTF-8 octet",
 }
 
-// plainFault returns what the parser complains about, or the usual remedy if that would
-// quote the document.
+// plainFault returns the parser's error text, or the usual remedy if that text would quote the
+// document.
 func plainFault(text string) string {
 	switch {
 	case slices.Contains(plainFaults, text):
@@ -63,8 +62,8 @@ func plainFault(text string) string {
 // spot is a place in a text, from 1; column 0: the first word of the line.
 type spot struct{ line, column int }
 
-// place finds what the parser complains about. The parser itself names no
-// line, or the line where the surrounding block began.
+// place locates the parser's error. The parser itself reports no line, or the line where the
+// surrounding block began.
 func (c chunk) place(line int, text string, b *budget) spot {
 	if anchor, ok := strings.CutPrefix(text, unknownAnchor); ok {
 		anchor, _, _ = strings.Cut(anchor, "'")
@@ -77,7 +76,7 @@ func (c chunk) place(line int, text string, b *budget) spot {
 	}
 	written := bytes.TrimRight(c.text, " \t\r\n")
 	if strings.HasPrefix(text, "did not find expected") {
-		line++ // these count from 0
+		line++ // the parser counts from 0 here
 		if len(c.text) < maxRetry {
 			line = max(line, b.readable(bytes.SplitAfter(written, []byte("\n")))+1)
 		}
@@ -85,7 +84,7 @@ func (c chunk) place(line int, text string, b *budget) spot {
 	return spot{line: max(1, min(line, 1+bytes.Count(written, []byte("\n"))))}
 }
 
-// nthLine returns a line of a text, counted from 1, without its end.
+// nthLine returns a line of a text, counted from 1, without its line end.
 func nthLine(text []byte, n int) []byte {
 	for ; n > 1; n-- {
 		_, text, _ = bytes.Cut(text, []byte("\n"))
@@ -94,15 +93,15 @@ func nthLine(text []byte, n int) []byte {
 	return line
 }
 
-// spot is the place of a byte; the beginning if there is no such byte.
+// spot returns the position of a byte; the beginning if there is no such byte.
 func (c chunk) spot(at int) spot {
 	before := c.text[:max(at, 0)]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return spot{1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[start:])}
 }
 
-// readable returns how many lines from the first on are good YAML; 0 if the
-// budget is too small to find out.
+// readable returns how many lines from the first on are valid YAML; 0 if the budget does not allow
+// it.
 func (b *budget) readable(lines [][]byte) int {
 	for n := len(lines) - 1; n > 0; n-- {
 		text := slices.Concat(lines[:n]...)
@@ -116,7 +115,7 @@ func (b *budget) readable(lines [][]byte) int {
 	return 0
 }
 
-// errorLine takes the line out of the parser's error; 0 if there is none.
+// errorLine splits the line number from the parser's error; 0 if there is none.
 func errorLine(err error) (int, string) {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, ok := strings.CutPrefix(text, "line "); ok {

@@ -2,8 +2,8 @@ package decode
 
 import "strings"
 
-// SysctlName turns net/ipv4/conf/eth0.1/x into net.ipv4.conf.eth0/1.x: if the
-// first separator is a slash, slashes and dots change places.
+// SysctlName turns net/ipv4/conf/eth0.1/x into net.ipv4.conf.eth0/1.x: if the first separator is a
+// slash, slashes and dots are swapped.
 func SysctlName(name string) string {
 	i := strings.IndexAny(name, "./")
 	if i < 0 || name[i] == '.' {
@@ -12,8 +12,8 @@ func SysctlName(name string) string {
 	return strings.NewReplacer("/", ".", ".", "/").Replace(name)
 }
 
-// SysctlNamespace returns "IPC" or "Net", or "" for a setting, or a pattern of
-// settings, that is the whole machine's.
+// SysctlNamespace returns "IPC" or "Net", or "" for a setting, or a pattern of settings, that
+// applies to the whole machine.
 func SysctlNamespace(name string) string {
 	name = SysctlName(name)
 	for _, prefix := range []string{"kernel.shm", "kernel.msg", "fs.mqueue."} {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// wanted says what the types that read JSON themselves want.
+// wanted describes what the types that parse JSON themselves expect.
 var wanted = map[reflect.Type]string{
 	quantityType:                          "a quantity such as 500m, 2 or 1Gi",
 	reflect.TypeFor[intstr.IntOrString](): "a number (int32) or a string",
@@ -20,11 +20,11 @@ var wanted = map[reflect.Type]string{
 	reflect.TypeFor[metav1.Duration]():    "a duration such as 10s or 5m",
 }
 
-// noBase64 is said of bytes, which Secrets have in data and ConfigMaps in binaryData. It
-// quotes nothing: what is no base64 is most likely the value itself.
+// noBase64 is the message for invalid bytes; Secrets have them in data and ConfigMaps in
+// binaryData. It quotes nothing: text that is not base64 is most likely the value itself.
 const noBase64 = `not valid base64: write plain text under stringData (of a Secret) or data (of a ConfigMap) instead, or encode the value with "base64 -w0"`
 
-// misfit says what a type wants and what it got.
+// misfit describes what a type expects and what it got.
 func misfit(t reflect.Type, n *yaml.Node) Message {
 	if t == reflect.TypeFor[[]byte]() && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
 		return Fixed(noBase64)
@@ -55,13 +55,13 @@ func misfit(t reflect.Type, n *yaml.Node) Message {
 	return Message{got.Full + hint, got.Plain + plain}
 }
 
-// Got says what a node is where something else is wanted, as in "expected a list, got ...".
+// Got describes a node where something else is expected, as in "expected a list, got ...".
 func Got(wanted string, n *yaml.Node) Message {
 	got := wanted + ", got "
 	return Message{got + describe(n), got + typeOf(n)}
 }
 
-// describe names what a node is, with its value.
+// describe returns the type of a node, with its value.
 func describe(n *yaml.Node) string {
 	switch what := typeOf(n); what {
 	case "a boolean", "a number":
@@ -73,7 +73,7 @@ func describe(n *yaml.Node) string {
 	}
 }
 
-// typeOf names what a node is.
+// typeOf returns the type of a node in words.
 func typeOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -92,7 +92,7 @@ func typeOf(n *yaml.Node) string {
 	return "a string"
 }
 
-// Clip keeps a value short enough for a message.
+// Clip shortens a value for a message.
 func Clip(s string) string { return clipAt(s, 60) }
 
 func clipAt(s string, most int) string {

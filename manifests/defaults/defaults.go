@@ -7,8 +7,8 @@ import (
 	"monopod/manifests/imagename"
 )
 
-// Pod sets every default that the v1 API gives to the fields of a
-// static pod. A pod that went through an API server keeps its meaning.
+// Pod sets every default that the v1 API gives to the fields of a static pod. It does not change
+// the meaning of a pod that comes from an API server.
 func Pod(pod *v1.Pod) {
 	spec := &pod.Spec
 	orElse(&spec.RestartPolicy, v1.RestartPolicyAlways)
@@ -151,7 +151,7 @@ func defaultHTTPGet(h *v1.HTTPGetAction) {
 	}
 }
 
-// PullPolicy is Always for an image whose tag is latest, said or implied.
+// PullPolicy returns Always for an image whose tag is latest, explicit or implied.
 func PullPolicy(image string) v1.PullPolicy {
 	name, err := imagename.Parse(image)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// HostPort is a port of the machine that a container takes.
+// HostPort is a port of the machine that a container uses.
 type HostPort struct {
 	Protocol v1.Protocol
 	IP       string // "0.0.0.0": every address
@@ -17,14 +17,13 @@ type HostPort struct {
 
 const anyIP = "0.0.0.0"
 
-// Overlaps reports whether two containers cannot both have their port.
+// Overlaps reports whether two host ports conflict.
 func (h HostPort) Overlaps(o HostPort) bool {
 	return h.Protocol == o.Protocol && h.Port == o.Port && (h.IP == o.IP || h.IP == anyIP || o.IP == anyIP)
 }
 
-// HostPorts returns the host ports of the sidecars and regular containers of a pod that
-// has its defaults, each with the port of the container that takes it, such as
-// spec.containers[0].ports[1].
+// HostPorts returns the host ports of the sidecars and regular containers of a pod with defaults,
+// each with the path of the container's port, such as spec.containers[0].ports[1].
 func HostPorts(s *v1.PodSpec) iter.Seq2[*field.Path, HostPort] {
 	return func(yield func(*field.Path, HostPort) bool) {
 		for at, c := range Running(s) {
@@ -38,8 +37,8 @@ func HostPorts(s *v1.PodSpec) iter.Seq2[*field.Path, HostPort] {
 	}
 }
 
-// HostPortField is the field of a container's port to point at when its host port is
-// wrong: in the machine's own network a container has the port that it listens at.
+// HostPortField is the field of a container's port in which a wrong host port is reported: with the
+// host's network it is the port that the container listens on.
 func HostPortField(s *v1.PodSpec) string {
 	if s.HostNetwork {
 		return "containerPort"
@@ -47,8 +46,8 @@ func HostPortField(s *v1.PodSpec) string {
 	return "hostPort"
 }
 
-// Running returns the containers that run side by side, sidecars and regular ones, each
-// with its field.
+// Running returns the containers that run side by side, sidecars and regular ones, each with its
+// path.
 func Running(s *v1.PodSpec) iter.Seq2[*field.Path, *v1.Container] {
 	return func(yield func(*field.Path, *v1.Container) bool) {
 		p := field.NewPath("spec")

@@ -8,8 +8,8 @@ import (
 	helpers "k8s.io/component-helpers/resource"
 )
 
-// defaultRequests rounds a container's resources up to thousandths and lets a
-// limit without a request stand for both.
+// defaultRequests rounds a container's resources up to thousandths and sets a missing request to
+// the limit.
 func defaultRequests(r *v1.ResourceRequirements) {
 	roundUp(r.Limits)
 	roundUp(r.Requests)

@@ -10,7 +10,7 @@ func RestartPolicyOf(p *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	return p.Spec.RestartPolicy
 }
 
-// IsSidecar reports whether an init container runs along with the regular ones.
+// IsSidecar reports whether an init container runs alongside the regular ones.
 func IsSidecar(c *v1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }

@@ -16,26 +16,25 @@ import (
 	"monopod/manifests/validate"
 )
 
-// Options say how manifests become pods.
+// Options control how manifests become pods.
 type Options struct {
 	NodeName   string // of this machine; pods are bound to it
-	NameSuffix bool   // pods are called <name>-<node>, as the kubelet does
+	NameSuffix bool   // pods are named <name>-<node>, as by the kubelet
 	Validation string // Strict (""), Warn or Ignore: unknown and duplicate fields
-	// RuntimeClasses are the classes a pod may name; their values do not matter here.
+	// RuntimeClasses are the classes that a pod may name; their values are not used here.
 	RuntimeClasses map[string]string
-	Fill           *Fill        // nil: manifests are taken as they are
+	Fill           *Fill        // nil: manifests are used unchanged
 	Claims         map[Key]bool // PersistentVolumeClaims that other files give
-	// IsAccepted reports whether a version was accepted before, by this monopod or a former
-	// one: what lately became an error is a warning of it. nil: none was.
+	// IsAccepted reports whether a version was accepted before, by this monopod or a former one: a
+	// check that a later release added is only a warning for it. nil: none was.
 	IsAccepted func(*Pod) bool
 
-	URL string // that gives the manifests; "": a file does
+	URL string // the URL that gives the manifests; "": a file does
 }
 
-// Decode reads all documents of one file. It returns the pods that are
-// accepted and everything that is wrong, in order of line. A pod with a
-// problem that is no Warning is not among the pods; the other pods of its
-// file are.
+// Decode reads all documents of one file. It returns the accepted pods and all problems, sorted by
+// line. A problem that is no Warning keeps its pod from being accepted, but not the other pods of
+// the file.
 func Decode(file string, data []byte, o Options) ([]*Pod, []decode.Problem) {
 	c := Read(file, data, o)
 	pods := make([]*Pod, len(c.Pods))
@@ -45,21 +44,21 @@ func Decode(file string, data []byte, o Options) ([]*Pod, []decode.Problem) {
 	return pods, c.Problems
 }
 
-// Placed is an accepted pod that knows where it stands in its file.
+// Placed is an accepted pod that knows its position in its file.
 type Placed struct {
 	*Pod
-	// At returns the place of a pod's field, such as spec.containers[0].image, else of
-	// what would hold it. It keeps the file in memory.
+	// At returns the position of a pod's field, such as spec.containers[0].image, or of its nearest
+	// parent in the manifest. It keeps the file in memory.
 	At func(field string) Place
 }
 
-// Place is where a file says a field of a pod.
+// Place is where a file sets a field of a pod.
 type Place struct {
 	decode.Position
 	Field string // of the object that gives the pod, such as spec.template.spec.containers[0].image
 }
 
-// DecodePlaced is Decode with the places of the pods' fields, and with the ConfigMaps and
+// DecodePlaced is Decode with the positions of the pods' fields. It also returns the ConfigMaps and
 // Secrets.
 func DecodePlaced(file string, data []byte, o Options) ([]Placed, []FoundObject, []decode.Problem) {
 	f := decoded(file, data, o)
@@ -72,40 +71,41 @@ func DecodePlaced(file string, data []byte, o Options) ([]Placed, []FoundObject,
 	return pods, f.Objects, f.Problems
 }
 
-// Content is what one file says.
+// Content is the decoded content of one file.
 type Content struct {
 	Pods     []Found
 	Problems []decode.Problem
-	// Refused are pods that the file names but whose documents are wrong.
+	// Refused are pods that the file names but whose documents are invalid.
 	Refused []Key
-	// Objects are the ConfigMaps and Secrets, and RefusedObjects those that the file
-	// names but whose documents are wrong.
+	// Objects are the ConfigMaps and Secrets, RefusedObjects those that the file names but whose
+	// documents are invalid.
 	Objects        []FoundObject
 	RefusedObjects []ObjectKey
-	// Claims are the PersistentVolumeClaims that the file gives, Lacking the pods that are
-	// refused for want of one, and Unnamed those that are ones without a document: see Given.
+	// Claims are the PersistentVolumeClaims that the file gives, Lacking the pods that are refused
+	// only because a claim is missing, and Unnamed the claims that exist without a document: see
+	// Given.
 	Claims  []Key
 	Lacking []Lacking
 	Unnamed []Unnamed
-	// Unclear is set when a document is so wrong that its pod is not known.
+	// Unclear is set if a document is so wrong that its pod is not known.
 	Unclear bool
-	// Faults are panics of this package over the file, each with its stack.
+	// Faults are panics of this package while decoding the file, each with its stack.
 	Faults []string
 }
 
-// Found is an accepted pod with the place of its document.
+// Found is an accepted pod with the position of its document.
 type Found struct {
 	*Pod
 	Line, Column int
 	Order        decode.Position // of its StartAfter annotation, if it has one
-	UIDAt        decode.Position // of its uid, else of what would hold it
-	Pinned       bool            // the manifest says the uid
+	UIDAt        decode.Position // of its uid, or of the nearest parent in the manifest
+	Pinned       bool            // the manifest sets the uid
 }
 
-// Read is Decode with more for a Source.
+// Read decodes a file as Decode does and returns its whole Content, for a Source.
 func Read(file string, data []byte, o Options) Content { return decoded(file, data, o).Content }
 
-// decoded returns the decoder of a file that has read all of it.
+// decoded returns a decoder that has read the whole file.
 func decoded(file string, data []byte, o Options) *fileDecoder {
 	if abs, err := filepath.Abs(file); err == nil && file != "" && file != "-" && o.URL == "" {
 		file = abs
@@ -123,7 +123,7 @@ func decoded(file string, data []byte, o Options) *fileDecoder {
 	return f
 }
 
-// fileDecoder gathers the content of one file.
+// fileDecoder collects the content of one file.
 type fileDecoder struct {
 	Content
 	file    string
@@ -135,12 +135,12 @@ type fileDecoder struct {
 // origin is an object that gives a pod.
 type origin struct {
 	decode.Object
-	at   func(field string) string // the object's field that says a field of the pod
-	idle bool                      // the pod is not to run
-	hook bool                      // the pod is helm's to run
+	at   func(field string) string // the object's field that sets a field of the pod
+	idle bool                      // the pod must not run
+	hook bool                      // the pod is run by helm
 }
 
-// place returns where the object says a field of the pod.
+// place returns where the object sets a field of the pod.
 func (o origin) place(field string) decode.Position {
 	n := o.node(field)
 	return decode.Position{Line: n.Line + o.Line, Column: n.Column}
@@ -157,7 +157,7 @@ func (f *fileDecoder) reader() *decode.Reader {
 	return &decode.Reader{File: f.file, Validation: f.options.Validation}
 }
 
-// documents takes all documents of the file.
+// documents decodes all documents of the file.
 func (f *fileDecoder) documents(data []byte) {
 	start := decode.Problem{File: f.file, Line: 1, Column: 1}
 	if len(data) >= decode.MaxSize {
@@ -179,8 +179,8 @@ func (f *fileDecoder) documents(data []byte) {
 	}
 }
 
-// tooManyProblems reports whether the rest of the file is not worth reading. It
-// adds a problem that says so the first time.
+// tooManyProblems reports whether the rest of the file is skipped. The first time, it adds a
+// problem about that.
 func (f *fileDecoder) tooManyProblems() bool {
 	const most = 500
 	if len(f.Problems) < most {
@@ -199,8 +199,8 @@ func (f *fileDecoder) unreadable(p decode.Problem) {
 	f.Unclear = true
 }
 
-// contained takes a document. A panic over it is a problem of its file, whose
-// last good versions then run on.
+// contained decodes a document. A panic becomes a problem of the file, whose last good versions
+// then keep running.
 func (f *fileDecoder) contained(d decode.Document) {
 	defer func() {
 		v := recover()
@@ -229,14 +229,14 @@ func (f *fileDecoder) document(d decode.Document) {
 	f.object(d.Object())
 }
 
-// pod takes a Pod.
+// pod decodes a Pod.
 func (f *fileDecoder) pod(o decode.Object) {
 	r, pod := f.reader(), &v1.Pod{}
 	r.Read(o, pod)
 	f.take(origin{Object: o, at: func(field string) string { return field }, hook: isHelms(o)}, r, pod)
 }
 
-// take completes and checks a pod that was read, and takes it unless something is wrong.
+// take completes and validates a decoded pod, and adds it unless it has an error.
 func (f *fileDecoder) take(o origin, r *decode.Reader, pod *v1.Pod) {
 	f.options.Fill.pod(pod, func(field, name string) {
 		o.report(r, field, decode.Fixed(fmt.Sprintf("$(%s) has no value: set the environment variable %[1]s", name)), false)
@@ -274,13 +274,13 @@ func (f *fileDecoder) wasAccepted(p *Pod) bool {
 	return f.options.IsAccepted != nil && f.options.IsAccepted(p)
 }
 
-// givenTwice is said of what a line of the file has already.
+// givenTwice is the message for a duplicate of what the file gives on another line.
 func givenTwice(what string, line int) decode.Message {
 	const again = "%s is given twice: line %d of this file has it already"
 	return decode.Message{Full: fmt.Sprintf(again, what, line), Plain: fmt.Sprintf(again, "it", line)}
 }
 
-// add takes an accepted pod unless the file gave it before.
+// add adds an accepted pod unless the file has given it already.
 func (f *fileDecoder) add(o origin, pod Found, warnings []decode.Problem) {
 	key := pod.Key()
 	for _, other := range f.Pods {

@@ -11,30 +11,29 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// reference is how a manifest asks for a value, as in commands and env of Kubernetes;
-// $$(NAME) stands for $(NAME) itself.
+// reference matches a reference to a value, as in commands and env of Kubernetes; $$(NAME) is an
+// escaped $(NAME).
 var reference = regexp.MustCompile(`\$?\$\([A-Za-z_][A-Za-z0-9_.-]*\)`)
 
-// Fill is what a person gives for the places that manifests leave open. The zero value
-// and nil give nothing.
+// Fill has values from the command line or environment for the places that manifests leave open.
+// The zero value and nil change nothing.
 type Fill struct {
-	// Values stand for $(NAME) in all strings of a pod; nil is a name without a value,
-	// which is an error where it is asked for. Other names are left to the containers'
-	// environment.
+	// Values replace $(NAME) in all strings of a pod; nil is a name without a value: a reference to
+	// it is an error. Other names are left to the containers' environment.
 	Values map[string]*string
-	// Images are the images of containers, by the containers' names.
+	// Images are the images of containers, by container name.
 	Images map[string]string
 
 	used map[string]bool // of Images
 }
 
-// Unused returns the containers of Images that no pod has had, sorted.
+// Unused returns the containers of Images that no pod had, sorted.
 func (f *Fill) Unused() []string {
 	names := slices.Sorted(maps.Keys(f.Images))
 	return slices.DeleteFunc(names, func(name string) bool { return f.used[name] })
 }
 
-// pod fills in one pod. missing is called with the field that asks for a name without a value.
+// pod fills in one pod. It calls missing for each field that refers to a name without a value.
 func (f *Fill) pod(pod *v1.Pod, missing func(field, name string)) {
 	if f == nil {
 		return
@@ -67,7 +66,7 @@ type filler struct {
 	missing func(field, name string)
 }
 
-// value fills what a value holds. It must be settable, or hold no string itself.
+// value fills in all strings of a value. It must be settable, or hold no string itself.
 func (f *filler) value(at string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -94,7 +93,7 @@ func (f *filler) value(at string, v reflect.Value) {
 	}
 }
 
-// fields fills the fields of a struct that can be set: quantities and times cannot.
+// fields fills in the fields of a struct that can be set: quantities and times cannot.
 func (f *filler) fields(at string, v reflect.Value) {
 	for k := range v.NumField() {
 		field := v.Type().Field(k)

@@ -28,7 +28,7 @@ const (
 	seenLayout = "2006-01-02T15:04:05.000000000Z07:00"
 )
 
-// accept gives a decoded pod its defaults and its identity. It takes over pod.
+// accept sets the defaults and the identity of a decoded pod. It takes ownership of pod.
 func accept(pod *v1.Pod, file string, o Options) *Pod {
 	tidy(pod)
 	defaults.Pod(pod)
@@ -39,7 +39,7 @@ func accept(pod *v1.Pod, file string, o Options) *Pod {
 	return &Pod{Pod: pod, File: file, Digest: DigestOf(pod)}
 }
 
-// uidOf computes the uid of a pod from what the kubelet computes it from.
+// uidOf computes the uid of a pod from the same inputs as the kubelet.
 func uidOf(pod *v1.Pod, file string, o Options) types.UID {
 	if o.URL != "" {
 		return types.UID(digest(canonical(pod), "url:"+o.URL))
@@ -47,16 +47,16 @@ func uidOf(pod *v1.Pod, file string, o Options) types.UID {
 	return types.UID(digest(canonical(pod), "host:"+o.NodeName, "file:"+file))
 }
 
-// Restored gives the defaults of this build to an accepted pod that was stored, by
-// this build or another, and returns the digest of its manifest. A digest that was
-// stored says nothing: another build computes another one of the same manifest.
+// Restored sets the defaults of this build in an accepted pod that was stored, by this build or
+// another, and returns the digest of its manifest. A stored digest is of no use: another build
+// computes a different one for the same manifest.
 func Restored(accepted *v1.Pod) string {
 	defaults.Pod(accepted)
 	return DigestOf(accepted)
 }
 
-// digestOf returns the digest of an accepted pod's manifest, from which its identity,
-// as far as it follows from the node and the file, is left out.
+// DigestOf returns the digest of an accepted pod's manifest without the parts of its identity that
+// follow from the node and the file.
 func DigestOf(accepted *v1.Pod) string {
 	p := accepted.DeepCopy()
 	tidy(p)
@@ -70,8 +70,8 @@ func DigestOf(accepted *v1.Pod) string {
 	return digest(canonical(p))
 }
 
-// tidy drops what a manifest copied from a running pod brings along and what
-// only an API server may say.
+// tidy removes what a manifest that was copied from a running pod contains, and what only an API
+// server may set.
 func tidy(pod *v1.Pod) {
 	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	pod.Status = v1.PodStatus{}
@@ -90,16 +90,16 @@ func tidy(pod *v1.Pod) {
 	}
 }
 
-// canonical is the pod as JSON in which equal pods are equal bytes.
+// canonical returns the pod as JSON: equal pods give equal bytes.
 func canonical(pod *v1.Pod) []byte {
 	text, err := json.Marshal(pod)
-	if err != nil { // no type of a Pod can refuse
+	if err != nil { // impossible: every Pod can be marshalled
 		return nil
 	}
 	return text
 }
 
-// digest is the hex FNV-128a of its parts: 32 digits.
+// digest returns the hex FNV-128a of its parts: 32 digits.
 func digest(text []byte, more ...string) string {
 	h := fnv.New128a()
 	h.Write(text)
@@ -109,7 +109,7 @@ func digest(text []byte, more ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// identify sets what the kubelet forces on every static pod. The uid is set.
+// identify sets what the kubelet sets on every static pod. The uid must be set already.
 func identify(pod *v1.Pod, o Options) {
 	setName(pod, o)
 	pod.Spec.NodeName = o.NodeName
@@ -128,7 +128,7 @@ func identify(pod *v1.Pod, o Options) {
 	pod.Status.Phase = v1.PodPending
 }
 
-// setName gives a pod its namespace and the node's suffix.
+// setName sets a pod's default namespace and appends the node suffix to its name.
 func setName(pod *v1.Pod, o Options) {
 	if pod.Namespace == "" {
 		pod.Namespace = metav1.NamespaceDefault

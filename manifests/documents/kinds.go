@@ -16,12 +16,12 @@ import (
 	"monopod/manifests/workload"
 )
 
-// problem places a problem in the object.
+// problem returns a problem at a field of the object.
 func (f *fileDecoder) problem(o decode.Object, name string, m decode.Message) decode.Problem {
 	return o.Problem(f.file, decode.Find(o.Node, name), decode.Join(o.Path, name), m)
 }
 
-// object takes an object by its kind.
+// object decodes an object by its kind.
 func (f *fileDecoder) object(o decode.Object) {
 	if o.Node = decode.Follow(o.Node); o.Node.Kind != yaml.MappingNode {
 		f.unreadable(f.problem(o, "", decode.Got("expected a Pod", o.Node)))
@@ -77,8 +77,8 @@ func (f *fileDecoder) object(o decode.Object) {
 	}
 }
 
-// unserved are the kinds that stand beside pods in what helm and others print, with
-// the group of their API, and that mean nothing to a single machine.
+// unserved are the kinds, with the group of their API, that helm and others print beside pods and
+// that have no effect on a single machine.
 var unserved = map[string]string{
 	"Namespace": "", "Service": "", "ServiceAccount": "", "Endpoints": "", "PersistentVolume": "", "LimitRange": "",
 	"ResourceQuota": "",
@@ -94,12 +94,12 @@ const (
 	webhooks = "admissionregistration.k8s.io"
 )
 
-// skip says of a kind once that its objects have no effect.
+// skip notes, once for each kind, that its objects have no effect.
 func (f *fileDecoder) skip(o decode.Object, kind string) {
 	f.note(o, "kind", kind+" is skipped: nothing here serves it")
 }
 
-// note says something of an object that stays so, in fixed words, once in a file.
+// note adds a lasting warning about an object, in fixed words, once in a file.
 func (f *fileDecoder) note(o decode.Object, field, words string) {
 	p := f.problem(o, field, decode.Fixed(words))
 	p.Warning, p.Note = true, true
@@ -108,7 +108,7 @@ func (f *fileDecoder) note(o decode.Object, field, words string) {
 	}
 }
 
-// workload takes an object of which a pod is made.
+// workload decodes an object from which a pod is made.
 func (f *fileDecoder) workload(o decode.Object, kind string) {
 	r := f.reader()
 	w := workload.Read(r, o, kind)
@@ -118,8 +118,8 @@ func (f *fileDecoder) workload(o decode.Object, kind string) {
 	f.take(origin{Object: o, at: w.At, idle: w.Idle, hook: isHelms(o)}, r, w.Pod)
 }
 
-// claim checks a PersistentVolumeClaim. The folder of a claim is made for the first pod
-// that mounts it.
+// claim validates a PersistentVolumeClaim. The folder of a claim is created for the first pod that
+// mounts it.
 func (f *fileDecoder) claim(o decode.Object) {
 	r, c := f.reader(), &v1.PersistentVolumeClaim{}
 	r.Read(o, c)
@@ -137,9 +137,9 @@ func (f *fileDecoder) give(namespace, name string) {
 	f.claims[Key{Namespace: cmp.Or(namespace, metav1.NamespaceDefault), Name: name}] = true
 }
 
-// checkClaims refuses the pods that use a claim which neither their file nor another one
-// gives: for a kubelet it would be an API server's, and such a pod runs nowhere. A volume of
-// podman's is one without a document, with a note.
+// checkClaims refuses the pods that use a claim which neither their file nor another one gives: a
+// kubelet would request it from an API server, and such a pod cannot run. A volume in podman's
+// naming counts as a claim without a document, with a note.
 func (f *fileDecoder) checkClaims() {
 	for k := len(f.Pods) - 1; k >= 0; k-- {
 		l := f.lacking(k)
@@ -153,7 +153,8 @@ func (f *fileDecoder) checkClaims() {
 	}
 }
 
-// lacking is what a pod lacks of claims. It notes those that are volumes of podman's.
+// lacking returns the claims that a pod uses and no file gives. It adds notes for volumes in
+// podman's naming.
 func (f *fileDecoder) lacking(k int) Lacking {
 	const lacks = ": add it as a document, for a directory that outlives the pod"
 	const notes = ": as a volume of podman's it is a directory that outlives the pod all the same"
@@ -176,18 +177,18 @@ func (f *fileDecoder) lacking(k int) Lacking {
 	return l
 }
 
-// isPodmans reports whether a volume is named as podman kube generate names those that it
-// prints, of which it prints no claims.
+// isPodmans reports whether a volume is named as podman kube generate does, which prints no claims
+// for its volumes.
 func isPodmans(v *v1.Volume) bool { return v.Name == v.PersistentVolumeClaim.ClaimName+"-pvc" }
 
-// claimProblem is what is said of a claim that no file gives, in a field of a pod.
+// claimProblem returns the problem of a claim that no file gives, at a field of a pod.
 func (f *fileDecoder) claimProblem(k int, field, name, effect string, warning bool) []decode.Problem {
 	r := f.reader()
 	f.origins[k].report(r, field, decode.Message{Full: "no file gives the PersistentVolumeClaim " + name + effect, Plain: "no file gives this PersistentVolumeClaim" + effect}, warning)
 	return r.Problems
 }
 
-// noteClaim notes, once, a claim that no file gives.
+// noteClaim adds a note about a claim that no file gives, once for each claim.
 func (f *fileDecoder) noteClaim(c Key, said []decode.Problem) {
 	if slices.ContainsFunc(f.Unnamed, func(u Unnamed) bool { return u.Claim == c }) {
 		return
@@ -204,7 +205,7 @@ func (f *fileDecoder) hasClaim(c Key) bool { return f.claims[c] || f.options.Cla
 // Claims returns the PersistentVolumeClaims that a file gives.
 func Claims(file string, data []byte, o Options) map[Key]bool { return decoded(file, data, o).claims }
 
-// Lacking is a pod that is refused for nothing but claims that its file does not give.
+// Lacking is a pod that is refused only because its file lacks claims.
 type Lacking struct {
 	Found
 	Claims   []Key
@@ -212,14 +213,15 @@ type Lacking struct {
 	unclear  bool // the file was unclear before
 }
 
-// Unnamed is a claim that pods of a file use and no document of it gives, which is one all the same.
+// Unnamed is a claim that pods of a file use and that exists although no document of the file gives
+// it.
 type Unnamed struct {
 	Claim Key
 	Note  decode.Problem
 }
 
-// Given returns the content with the pods in it that lack claims which are given elsewhere, and
-// without the notes about those.
+// Given returns the content with those Lacking pods whose claims other files give, and without the
+// notes about given claims.
 func (c Content) Given(claims map[Key]bool) Content {
 	for _, l := range c.Lacking {
 		if slices.ContainsFunc(l.Claims, func(k Key) bool { return !claims[k] }) {
@@ -238,15 +240,14 @@ func (c Content) Given(claims map[Key]bool) Content {
 	return c
 }
 
-// wrongKind refuses an object that is no pod, but may have been one before a
-// slip of the pen.
+// wrongKind refuses an object that is not a pod but may have been one before a typing error.
 func (f *fileDecoder) wrongKind(o decode.Object, p decode.Problem) {
 	f.refuse(o, &p)
 	f.Problems = append(f.Problems, p)
 }
 
-// refuse records which pod is invalid, for the Source to hold its last good
-// version, and names it in the problems.
+// refuse records which pod is invalid, so that the Source keeps its last good version, and names
+// the pod in the problems.
 func (f *fileDecoder) refuse(o decode.Object, problems ...*decode.Problem) {
 	pod := &v1.Pod{}
 	pod.Name, pod.Namespace = workload.PodName(o.Node), decode.Text(o.Node, "metadata", "namespace")
@@ -262,7 +263,7 @@ func (f *fileDecoder) refuse(o decode.Object, problems ...*decode.Problem) {
 	}
 }
 
-// list takes the items of a PodList or List.
+// list decodes the items of a PodList or List.
 func (f *fileDecoder) list(o decode.Object, kind string) {
 	_, items := decode.Lookup(o.Node, "items")
 	if items == nil {

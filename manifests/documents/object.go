@@ -22,7 +22,7 @@ const (
 // ObjectKey names a ConfigMap or Secret.
 type ObjectKey struct{ Kind, Namespace, Name string }
 
-// String is such as "ConfigMap default/app".
+// String returns such as "ConfigMap default/app".
 func (k ObjectKey) String() string { return k.Kind + " " + k.Namespace + "/" + k.Name }
 
 // Compare orders keys by kind, namespace and name.
@@ -30,8 +30,8 @@ func (k ObjectKey) Compare(other ObjectKey) int {
 	return cmp.Or(strings.Compare(k.Kind, other.Kind), strings.Compare(k.Namespace, other.Namespace), strings.Compare(k.Name, other.Name))
 }
 
-// Object is an accepted ConfigMap or Secret, of which one is set, and where it came
-// from. It is shared and must not be changed. It prints as its name, never its values.
+// Object is an accepted ConfigMap or Secret, of which one is set, and its source. It is shared and
+// must not be changed. It prints as its name, never its values.
 type Object struct {
 	ConfigMap *v1.ConfigMap
 	Secret    *v1.Secret
@@ -39,7 +39,7 @@ type Object struct {
 	digest    string
 }
 
-// NewObject returns an object of which the file at path is known to give that content.
+// NewObject returns an object that the file at path is known to give with that content.
 func NewObject(m *v1.ConfigMap, s *v1.Secret, path string) *Object {
 	o := &Object{ConfigMap: m, Secret: s, File: path}
 	text, _ := json.Marshal([]any{m, s}) // these types always marshal
@@ -73,8 +73,8 @@ func (o *Object) In(path string) *Object {
 	return &moved
 }
 
-// MayBecome reports whether the object may be replaced by a next version of itself: the
-// data of an immutable one stays what it is, and so does that it is immutable.
+// MayBecome reports whether next may replace the object as its next version: the data of an
+// immutable object cannot change, nor can it become mutable.
 func (o *Object) MayBecome(next *Object) bool {
 	immutable, data, its := o.content()
 	_, other, itsOther := next.content()
@@ -99,7 +99,7 @@ type FoundObject struct {
 	Line, Column int
 }
 
-// config takes a ConfigMap or Secret.
+// config decodes a ConfigMap or Secret.
 func (f *fileDecoder) config(o decode.Object, kind string) {
 	r := f.reader()
 	var object *Object
@@ -145,7 +145,7 @@ func (f *fileDecoder) config(o decode.Object, kind string) {
 	}
 }
 
-// addObject takes an accepted object unless the file gave it before.
+// addObject adds an accepted object unless the file has given it already.
 func (f *fileDecoder) addObject(o decode.Object, object *Object) {
 	for _, other := range f.Objects {
 		if other.Key() == object.Key() {
@@ -158,8 +158,8 @@ func (f *fileDecoder) addObject(o decode.Object, object *Object) {
 	f.Objects = append(f.Objects, FoundObject{object, o.Node.Line + o.Line, o.Node.Column})
 }
 
-// mergeStringData moves a Secret's stringData into its data, where it wins, and returns
-// in which of the two the manifest has a key.
+// mergeStringData moves a Secret's stringData into its data, where stringData wins, and returns a
+// function for the field in which the manifest has a key.
 func mergeStringData(s *v1.Secret) func(key string) string {
 	plain := s.StringData
 	s.StringData = nil
@@ -177,7 +177,7 @@ func mergeStringData(s *v1.Secret) func(key string) string {
 	}
 }
 
-// tidyObject drops what a manifest copied from a cluster brings along.
+// tidyObject removes what a manifest that was copied from a cluster contains.
 func tidyObject(m *metav1.ObjectMeta) {
 	m.Namespace = cmp.Or(m.Namespace, metav1.NamespaceDefault)
 	m.UID, m.ResourceVersion, m.Generation = "", "", 0

@@ -1,5 +1,5 @@
-// Package documents reads the documents of one file into pods with the identity and the
-// defaults that a kubelet would give them, and reports what is wrong with their places.
+// Package documents reads the documents of one file into pods with the identity and the defaults
+// that a kubelet would give them, and reports problems with their positions.
 package documents
 
 import (
@@ -14,18 +14,17 @@ type Key = types.NamespacedName
 // KeyOf returns the key of a pod whose identity is set.
 func KeyOf(p *v1.Pod) Key { return Key{Namespace: p.Namespace, Name: p.Name} }
 
-// Pod is one accepted pod and where it came from. Its v1.Pod is defaulted and
-// has its identity; it is shared and must not be changed.
+// Pod is one accepted pod and its source. Its v1.Pod has its defaults and its identity; it is
+// shared and must not be changed.
 type Pod struct {
 	*v1.Pod
 	// File is the absolute path of the manifest.
 	File string
-	// Digest is the hex FNV-128a of the canonical JSON of the defaulted
-	// manifest without its identity: same digest, same pod. It holds for one
-	// build only, see Restored.
+	// Digest is the hex FNV-128a of the canonical JSON of the manifest with defaults and without
+	// its identity: same digest, same pod. It is valid for one build only, see Restored.
 	Digest string
-	// Unbounded is set of a version that a former monopod accepted, whose rules did not bound
-	// the files that are made for a pod: its files are made, whatever they take.
+	// Unbounded is set for a version that a former monopod accepted, which did not limit the files
+	// that are made for a pod: its files are made whatever their size.
 	Unbounded bool
 }
 

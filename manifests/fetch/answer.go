@@ -18,7 +18,7 @@ import (
 	"monopod/manifests/decode"
 )
 
-// ask asks once. after is how long the server wants to be left alone.
+// ask sends one request. after is the delay that the server asks for before the next.
 func (f *Fetcher) ask(ctx context.Context) (a manifests.Answer, after time.Duration, err error) {
 	f.disk.within(ctx)
 	if err := f.connect(); err != nil {
@@ -40,14 +40,14 @@ func (f *Fetcher) ask(ctx context.Context) (a manifests.Answer, after time.Durat
 	case resp.StatusCode == http.StatusNotModified && f.last.known:
 		return a, 0, nil
 	}
-	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be reused
 	return a, retryAfter(resp.Header, time.Now()), refusal(resp.StatusCode)
 }
 
-// mostValidator is how long an ETag may be that is sent back.
+// mostValidator is the longest ETag or Last-Modified, in bytes, that is sent back.
 const mostValidator = 512
 
-// body reads a complete answer, or says why it is none.
+// body reads a complete answer, or returns why it is not one.
 func body(resp *http.Response) (a manifests.Answer, err error) {
 	if code := resp.Header.Get("Content-Encoding"); code != "" && !strings.EqualFold(code, "identity") {
 		return a, fmt.Errorf("answers with the Content-Encoding %q: let the server send gzip or none", decode.Clip(code))
@@ -80,7 +80,7 @@ func body(resp *http.Response) (a manifests.Answer, err error) {
 	return a, nil
 }
 
-// refusal says what an answer without manifests means.
+// refusal returns the error for an answer without manifests, with its remedy.
 func refusal(code int) error {
 	todo := "correct staticPodURL"
 	switch {
@@ -94,8 +94,8 @@ func refusal(code int) error {
 	return fmt.Errorf("answers %s: %s", strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code))), todo)
 }
 
-// retryAfter reads the header of that name: seconds, or a time, which counts by the
-// server's own clock as this machine's may be wrong.
+// retryAfter parses the header Retry-After: seconds, or a time, which is compared with the server's
+// own clock, as this machine's may be wrong.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(text); err == nil {
@@ -111,11 +111,11 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), longestAsk)
 }
 
-// mostWords is how long a problem may be that is told.
+// mostWords is the longest problem, in bytes.
 const mostWords = 400
 
-// problem is the sentence about an error. It has no secrets, and none of what differs
-// from one failure to the next.
+// problem returns the message of an error. It holds no secrets, and nothing that differs between
+// failures with the same cause.
 func (f *Fetcher) problem(err error) string {
 	text := words(err)
 	for _, secret := range f.secrets() {
@@ -127,7 +127,7 @@ func (f *Fetcher) problem(err error) string {
 	return text + "; what it gave last counts until then"
 }
 
-// words says what is wrong and what to do, without the address and port of this end.
+// words returns what is wrong and the remedy, without the local address and port.
 func words(err error) string {
 	var (
 		lookup   *net.DNSError
@@ -163,7 +163,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// secrets returns what must not be told.
+// secrets returns the strings that no message may hold.
 func (f *Fetcher) secrets() []string {
 	var all []string
 	add := func(s string) {

@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// deadline is how long a request may take with all that belongs to it; the
-	// server may take firstByte of it to begin its answer. A kubelet has 10 s for all.
+	// deadline bounds a request as a whole; the server may take firstByte of it to begin its
+	// answer. A kubelet allows 10 s for all.
 	deadline  = time.Minute
 	firstByte = 10 * time.Second
 
 	firstRetry = time.Second     // after the first failure; the wait doubles with each
 	lastRetry  = 2 * time.Minute // up to this, or to Every if that is more
-	longestAsk = time.Hour       // that a server's Retry-After is heeded
+	longestAsk = time.Hour       // the longest Retry-After that is honoured
 )
 
-// Settings say what is asked and how.
+// Settings are the URL and how to request it.
 type Settings struct {
 	URL     string
 	Headers map[string][]string // of each request to the URL's own host
-	// CAFile has the CAs of the server instead of the machine's; CertFile and KeyFile
-	// are what it is shown; TokenFile has a bearer token for it. PEM but the last; "":
-	// none. They are read again when they change.
+	// CAFile has the CAs that replace the machine's to verify the server; CertFile and KeyFile are
+	// the client certificate; TokenFile has a bearer token. All but TokenFile are PEM; "": none.
+	// They are read again when they change.
 	CAFile, CertFile, KeyFile, TokenFile string
 	Every                                time.Duration     // between two requests; 0: 20 s
 	Known                                *manifests.Answer // the last complete one; nil: none
@@ -38,7 +38,7 @@ type Settings struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
 }
 
-// Fetcher asks the URL. All but the channel belongs to the goroutine in Run.
+// Fetcher requests manifests from a URL. All fields but the channel belong to the goroutine in Run.
 type Fetcher struct {
 	Settings
 	name    string // of the URL
@@ -71,11 +71,11 @@ func New(s Settings) *Fetcher {
 	return f
 }
 
-// Answers delivers what is new: another body, another problem, that a problem is
-// over, and the first answer of all.
+// Answers delivers every change: another body, another problem, the end of a problem; and the first
+// answer.
 func (f *Fetcher) Answers() <-chan manifests.Answer { return f.answers }
 
-// Run asks until ctx ends. It may be called once.
+// Run sends requests until ctx ends. It may be called once.
 func (f *Fetcher) Run(ctx context.Context) {
 	defer f.client.CloseIdleConnections()
 	for {
@@ -98,14 +98,15 @@ func (f *Fetcher) Run(ctx context.Context) {
 	}
 }
 
-// isNews reports whether the reader does not know it yet.
+// isNews reports whether the receiver does not have the answer yet, and records it as sent.
 func (f *Fetcher) isNews(a manifests.Answer) bool {
 	news := a.Data != nil || a.Problem != f.told || !f.sent
 	f.told, f.sent = a.Problem, true
 	return news
 }
 
-// pause returns how long to wait after an answer. The server may ask for more.
+// pause returns how long to wait after an answer. asked is the longer delay that the server may ask
+// for.
 func (f *Fetcher) pause(a manifests.Answer, asked time.Duration) time.Duration {
 	if a.Problem == "" {
 		f.failed = 0
@@ -116,14 +117,14 @@ func (f *Fetcher) pause(a manifests.Answer, asked time.Duration) time.Duration {
 	return max(jitter(wait), min(asked, longestAsk))
 }
 
-// jitter keeps machines that started together from asking together: a tenth more or
-// less.
+// jitter varies a delay by up to a tenth, so that machines that started together do not send their
+// requests together.
 func jitter(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 
-// poll asks once, and says how long the server wants to be left alone. A body that
-// came before is no new one.
+// poll sends one request, and returns the delay that the server asks for. A body with the same
+// content as the last is not returned again.
 func (f *Fetcher) poll(ctx context.Context) (manifests.Answer, time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
@@ -143,8 +144,8 @@ func (f *Fetcher) poll(ctx context.Context) (manifests.Answer, time.Duration) {
 	return a, 0
 }
 
-// remember makes a body the one that requests ask for a successor of. One that may have been cut
-// short is asked for again.
+// remember makes the next requests conditional on this body. One that may have been cut short is
+// requested again in full.
 func (f *Fetcher) remember(a manifests.Answer) {
 	f.last = last{sum: sha256.Sum256(a.Data), known: true, unproven: a.Unproven}
 	if !a.Unproven {

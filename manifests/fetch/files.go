@@ -10,10 +10,10 @@ import (
 	"monopod/manifests/patient"
 )
 
-// patience is how long a file is waited for; its file system may never answer.
+// patience is how long to wait for a file; its file system may never answer.
 const patience = 2 * time.Second
 
-// content is what one look at a file came to.
+// content is the result of reading a file or its metadata.
 type content struct {
 	info os.FileInfo
 	data []byte // nil: it was not read
@@ -23,7 +23,7 @@ type content struct {
 // files are the files that a request needs.
 type files struct {
 	calls patient.Calls[content]
-	stop  <-chan struct{} // closed when the request is given up
+	stop  <-chan struct{} // closed when the request ends
 }
 
 func newFiles() files { return files{calls: patient.Calls[content]{Most: 8}} }
@@ -52,5 +52,5 @@ func (f *files) ask(op, path string, do func() content) content {
 	return c
 }
 
-// within makes the files be given up with a request.
+// within ends the waits for files when ctx, the context of a request, ends.
 func (f *files) within(ctx context.Context) { f.stop = ctx.Done() }

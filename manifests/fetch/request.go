@@ -16,7 +16,7 @@ import (
 	"monopod/manifests"
 )
 
-// request is the next one. It is conditional if a body is known.
+// request returns the next request. It is conditional if a body is known.
 func (f *Fetcher) request(ctx context.Context) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.URL, nil)
 	if err != nil {
@@ -48,7 +48,7 @@ func (f *Fetcher) request(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// bearerToken is what RFC 6750 (2.1) lets a token be.
+// bearerToken is the syntax of a token in RFC 6750 (2.1).
 var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
 // readToken reads a file that holds one token. The errors quote nothing of it.
@@ -72,11 +72,11 @@ func (f *Fetcher) readToken(path string) (string, error) {
 	return token, nil
 }
 
-// mostRedirects is how often a request may be sent elsewhere.
+// mostRedirects is how many redirects a request may follow.
 const mostRedirects = 5
 
-// checkRedirect follows a redirect of the same scheme. What identifies the client is
-// for the first host alone, and so is what the URL says.
+// checkRedirect follows redirects within the same scheme. Credentials, and what the URL itself
+// contains, go to the first host only.
 func (f *Fetcher) checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	switch {
@@ -103,8 +103,8 @@ func (f *Fetcher) checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// ExposedTo returns the host, if what is sent to a URL can be read on its way there: it
-// is not encrypted and leaves this machine.
+// ExposedTo returns the host of a URL whose traffic can be read on the way: it is not encrypted and
+// leaves this machine. Otherwise it returns "".
 func ExposedTo(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" || strings.EqualFold(u.Hostname(), "localhost") {
@@ -116,16 +116,16 @@ func ExposedTo(raw string) string {
 	return u.Host
 }
 
-// tlsFiles are the files of TLS as they were read last.
+// tlsFiles identifies the versions of the TLS files that were read last.
 type tlsFiles struct{ stamps [3]stamp }
 
-// stamp tells versions of a file apart.
+// stamp identifies a version of a file.
 type stamp struct {
 	size int64
 	at   time.Time
 }
 
-// connect gives the client a transport, another one if the files of TLS changed.
+// connect sets the client's transport, a new one if the TLS files have changed.
 func (f *Fetcher) connect() error {
 	var now [3]stamp
 	for k, path := range []string{f.CAFile, f.CertFile, f.KeyFile} {

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Name is the name of an image in full: of busybox the registry is docker.io and the path
+// Name is the full name of an image: for busybox the registry is docker.io and the path
 // library/busybox. Its grammar is at github.com/distribution/reference.
 type Name struct {
-	Registry string // host, or host:port; "" only where the first part of the path has the form of none, as in a_b.c/d
+	Registry string // host, or host:port; "" only where the first part of the path cannot be one, as in a_b.c/d
 	Path     string
 	Tag      string // "": none is given
 	Digest   string // such as sha256:64 hex digits; "": none is given
 }
 
-// The errors of names, with the words of other container tools.
+// Errors of names, in the words of other container tools.
 var (
 	ErrEmpty   = errors.New("repository name must have at least one component")
 	ErrUpper   = errors.New("repository name must be lowercase")
@@ -37,7 +37,7 @@ const (
 	idLength    = 64
 )
 
-// Parse reads a name as people write it, without its registry or with it.
+// Parse parses a name in its usual form, with or without a registry.
 func Parse(name string) (Name, error) {
 	if len(name) == idLength && all(name, isLowerHex) {
 		return Name{}, fmt.Errorf("invalid repository name (%s), cannot specify 64-byte hexadecimal strings", name)
@@ -49,7 +49,7 @@ func Parse(name string) (Name, error) {
 	return parseFull(registry + "/" + rest)
 }
 
-// split returns the registry of a name, and the rest of it as that registry has it.
+// split returns the registry of a name, and the rest in the form which that registry uses.
 func split(name string) (registry, rest string) {
 	first, behind, more := strings.Cut(name, "/")
 	switch {
@@ -68,7 +68,7 @@ func split(name string) (registry, rest string) {
 	return registry, rest
 }
 
-// parseFull reads a name with its registry.
+// parseFull parses a name that includes its registry.
 func parseFull(full string) (Name, error) {
 	n, err := parts(full)
 	switch {
@@ -83,7 +83,7 @@ func parseFull(full string) (Name, error) {
 	return Name{}, err
 }
 
-// parts takes a name apart by its form.
+// parts splits a name by its form.
 func parts(full string) (n Name, err error) {
 	rest, digest, digested := strings.Cut(full, "@")
 	if digested && !isDigest(digest) {
@@ -108,7 +108,7 @@ func parts(full string) (n Name, err error) {
 	return n, nil
 }
 
-// check returns what is wrong in a name of the right form.
+// check returns what is wrong in a name that has the right form.
 func (n Name) check() error {
 	if len(n.Path) > longestPath {
 		return ErrTooLong
@@ -139,8 +139,8 @@ func (n Name) Repository() string {
 	return n.Registry + "/" + n.Path
 }
 
-// Canonical returns the name by which a runtime looks for the image: with the digest alone where
-// there is one, else with the tag, which is latest where none is given.
+// Canonical returns the name by which a runtime looks up the image: with the digest only, if there
+// is one, else with the tag, by default latest.
 func (n Name) Canonical() string {
 	switch {
 	case n.Digest != "":
@@ -151,8 +151,8 @@ func (n Name) Canonical() string {
 	return n.Repository() + ":" + n.Tag
 }
 
-// isRegistry: labels of letters, digits and inner dashes between dots, or an IPv6 address in
-// brackets; and a port.
+// isRegistry accepts labels of letters, digits and inner dashes between dots, or an IPv6 address in
+// brackets; and an optional port.
 func isRegistry(s string) bool {
 	host, port, hasPort := s, "", false
 	if colon := strings.LastIndexByte(s, ':'); colon > strings.LastIndexByte(s, ']') {
@@ -173,8 +173,8 @@ func isRegistry(s string) bool {
 	return true
 }
 
-// isPath: components of lower case letters and digits, which a dot, one or two underscores, or
-// dashes separate, between slashes.
+// isPath accepts components between slashes: lower case letters and digits, separated by a dot, one
+// or two underscores, or dashes.
 func isPath(s string) bool {
 	for component := range strings.SplitSeq(s, "/") {
 		if !isComponent(component) {
@@ -207,12 +207,13 @@ func isSeparator(s string) bool {
 	return s == "." || s == "_" || s == "__" || s != "" && strings.Trim(s, "-") == ""
 }
 
-// isTag: up to 128 letters, digits, underscores, dots and dashes; the first is no dot or dash.
+// isTag accepts up to 128 letters, digits, underscores, dots and dashes; the first is neither dot
+// nor dash.
 func isTag(s string) bool {
 	return s != "" && len(s) <= 128 && isWord(s[0]) && all(s, func(c byte) bool { return isWord(c) || c == '.' || c == '-' })
 }
 
-// isDigest: an algorithm, whose words begin with a letter, and 32 hex digits at least.
+// isDigest accepts an algorithm, whose words begin with a letter, and at least 32 hex digits.
 func isDigest(s string) bool {
 	algorithm, hex, ok := strings.Cut(s, ":")
 	if !ok || len(hex) < 32 || !all(hex, isHex) {

@@ -1,4 +1,4 @@
-// Package patient makes calls that the kernel may never return from, as those about files of a
+// Package patient makes calls that the kernel may never return from, such as those about files of a
 // server that is gone.
 package patient
 
@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Calls makes calls, one at a time for each key. It belongs to one goroutine; a call has one of
-// its own, which ends when the kernel lets it: nothing can end it before.
+// Calls makes calls, one at a time for each key. It belongs to one goroutine. Each call has a
+// goroutine of its own, which lives until the kernel returns: nothing can end it earlier.
 type Calls[T any] struct {
-	Most int    // how many may be without an answer at a time; more are not made
-	Late func() // an answer has come that nobody waits for any more; any goroutine calls it; may be nil
+	Most int    // limit of calls without an answer; beyond it none is made
+	Late func() // called by any goroutine when an answer comes after its Ask has returned; may be nil
 	open map[string]*call[T]
 }
 
 type call[T any] struct {
-	answer chan T // has room for the one
+	answer chan T // has room for one answer
 	isLate atomic.Bool
 }
 
@@ -28,9 +28,9 @@ var (
 	ErrTooMany  = errors.New("too many other files have a file system that gives no answer")
 )
 
-// Ask returns what do comes to. After a wait without an answer, or once stop is closed, it is
-// ErrNoAnswer: then do goes on, and what it comes to is the answer of a later Ask with the key,
-// which until then returns ErrNoAnswer at once.
+// Ask returns the result of do. If there is none within wait, or once stop is closed, it returns
+// ErrNoAnswer: do then continues, and a later Ask with the same key returns its result. Until then
+// such an Ask returns ErrNoAnswer at once.
 func (c *Calls[T]) Ask(key string, wait time.Duration, stop <-chan struct{}, do func() T) (T, error) {
 	if one := c.open[key]; one != nil {
 		return c.take(key, one)
@@ -49,7 +49,7 @@ func (c *Calls[T]) Ask(key string, wait time.Duration, stop <-chan struct{}, do 
 	case <-stop:
 	}
 	one.isLate.Store(true)
-	return c.take(key, one) // which may have come just now, before it knew that it is late
+	return c.take(key, one) // it may have come just now, too early for the call to see isLate
 }
 
 func (c *Calls[T]) start(key string, do func() T) *call[T] {
@@ -67,7 +67,7 @@ func (c *Calls[T]) start(key string, do func() T) *call[T] {
 	return one
 }
 
-// take returns the answer if it is there.
+// take returns the answer if it has come.
 func (c *Calls[T]) take(key string, one *call[T]) (T, error) {
 	select {
 	case answer := <-one.answer:
@@ -78,7 +78,7 @@ func (c *Calls[T]) take(key string, one *call[T]) (T, error) {
 	}
 }
 
-// Unanswered returns how many calls are under way.
+// Unanswered returns the number of calls without an answer.
 func (c *Calls[T]) Unanswered() (n int) {
 	for _, one := range c.open {
 		if len(one.answer) == 0 {
@@ -88,7 +88,7 @@ func (c *Calls[T]) Unanswered() (n int) {
 	return n
 }
 
-// Keep drops the late answers with other keys than these.
+// Keep drops the late answers to other keys than these.
 func (c *Calls[T]) Keep(keys map[string]bool) {
 	maps.DeleteFunc(c.open, func(key string, one *call[T]) bool { return !keys[key] && len(one.answer) > 0 })
 }

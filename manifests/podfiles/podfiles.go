@@ -1,5 +1,5 @@
-// Package podfiles counts what the files take that are made for a pod: those of its
-// downwardAPI, configMap, secret and projected volumes. A small manifest can ask for much, as
+// Package podfiles computes the size of the files that are made for a pod: those of its
+// downwardAPI, configMap, secret and projected volumes. A small manifest can cause large ones, as
 // it may show one value under many names.
 package podfiles
 
@@ -12,28 +12,28 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Most is how many bytes they may take, all those of a pod together.
+// Most is the size limit of all these files of a pod together, in bytes.
 const Most = 64 << 20
 
-// block is the least that a file or folder takes: a page of memory, or a block of the disk.
+// block is the least size of a file or folder in bytes: a page of memory, or a block of the disk.
 const block = 4 << 10
 
-// Objects gives ConfigMaps and Secrets by name; nil without an error when there is none of
-// that name. Nothing is changed.
+// Objects returns ConfigMaps and Secrets by name; nil without an error if there is none. The
+// results must not be changed.
 type Objects interface {
 	ConfigMap(namespace, name string) (*v1.ConfigMap, error)
 	Secret(namespace, name string) (*v1.Secret, error)
 }
 
-// TooLarge is a pod whose files take more than Most.
+// TooLarge is the error of a pod whose files exceed Most.
 type TooLarge struct {
-	Field string // of the volume that takes the most, such as spec.volumes[0]
+	Field string // of the largest volume, such as spec.volumes[0]
 	Text  string
 	Plain string // the text without the volume's name
 }
 
-// Check returns nil if the pod's files take no more than Most. Of objects that are not there,
-// or with objects nil not known, each file counts as a small one.
+// Check returns nil if the size of the pod's files is at most Most. Each file of a missing object,
+// or of any object if objects is nil, counts as a small one.
 func Check(pod *v1.Pod, objects Objects) *TooLarge {
 	c := counter{pod: pod, objects: objects, fields: map[string]int64{}, values: map[string]map[string]int64{}}
 	all, most, at := int64(0), int64(0), 0
@@ -67,14 +67,14 @@ func isMounted(pod *v1.Pod, volume string) bool {
 	return slices.ContainsFunc(pod.Spec.InitContainers, mounts) || slices.ContainsFunc(pod.Spec.Containers, mounts)
 }
 
-// counter counts the files of one pod, and looks at each value once.
+// counter adds up the files of one pod; it measures each value once.
 type counter struct {
 	pod     *v1.Pod
 	objects Objects
 	fields  map[string]int64            // sizes, by the path of the field
 	values  map[string]map[string]int64 // sizes of an object's values, by kind and name, then key
 
-	paths []string // of the volume that is counted
+	paths []string // of the volume that is being counted
 	bytes int64    // of its files
 }
 
@@ -84,7 +84,7 @@ func (c *counter) add(path string, size int64) {
 	c.bytes += max(block, (size+block-1)/block*block)
 }
 
-// volume returns what a volume takes.
+// volume returns the size of a volume's files.
 func (c *counter) volume(v *v1.Volume) int64 {
 	c.paths, c.bytes = nil, 0
 	switch {
@@ -113,7 +113,7 @@ func (c *counter) projection(from *v1.VolumeProjection) {
 	}
 }
 
-// folders returns how many folders the files are in.
+// folders returns the number of folders that hold the files.
 func (c *counter) folders() (n int64) {
 	slices.Sort(c.paths)
 	before := ""
@@ -128,7 +128,7 @@ func (c *counter) folders() (n int64) {
 	return n
 }
 
-// downward counts files that show the pod.
+// downward counts the files of a downwardAPI volume.
 func (c *counter) downward(items []v1.DownwardAPIVolumeFile) {
 	for k := range items {
 		size := int64(0)
@@ -139,7 +139,7 @@ func (c *counter) downward(items []v1.DownwardAPIVolumeFile) {
 	}
 }
 
-// field returns how long the text of a field is, where it can be long.
+// field returns the length of a field's text, where that can be long.
 func (c *counter) field(path string) int64 {
 	size, known := c.fields[path]
 	if known {
@@ -157,7 +157,7 @@ func (c *counter) field(path string) int64 {
 	return size
 }
 
-// lines returns how long the lines are that show a map: key="value", in Go's quotes.
+// lines returns the length of a map shown as lines: key="value", in Go's quotes.
 func lines(m map[string]string) (n int64) {
 	for key, value := range m {
 		n += int64(len(key) + len("=\n") + len(strconv.Quote(value)))
@@ -165,7 +165,7 @@ func lines(m map[string]string) (n int64) {
 	return n
 }
 
-// object counts files that show an object: the items, or without any all keys.
+// object counts the files of an object: its items, or, without any, all keys.
 func (c *counter) object(kind, name string, items []v1.KeyToPath) {
 	sizes := c.sizes(kind, name)
 	for _, i := range items {
@@ -179,7 +179,7 @@ func (c *counter) object(kind, name string, items []v1.KeyToPath) {
 	}
 }
 
-// sizes returns how long an object's values are.
+// sizes returns the lengths of an object's values.
 func (c *counter) sizes(kind, name string) map[string]int64 {
 	id := kind + "/" + name
 	out, known := c.values[id]

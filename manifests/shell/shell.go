@@ -1,6 +1,5 @@
-// Package shell writes words such that a shell takes them as they are. Whatever monopod
-// prints as a command to copy has the names and paths in it, which others may have chosen,
-// through Word.
+// Package shell quotes words for a shell. Whatever monopod prints as a command to copy quotes its
+// names and paths with Word, as others may have chosen them.
 package shell
 
 import (
@@ -12,8 +11,8 @@ import (
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_/.,:=@%+-]+$`)
 
-// Word writes a word such that a shell takes it as it is. What a terminal
-// might obey is escaped, which shells understand that know $'...'.
+// Word quotes a word so that a shell takes it literally. Characters that may control a terminal are
+// escaped; this needs a shell that knows $'...'.
 func Word(s string) string {
 	if plainWord.MatchString(s) {
 		return s

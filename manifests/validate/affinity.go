@@ -13,8 +13,8 @@ const (
 	preferredTerms = "preferredDuringSchedulingIgnoredDuringExecution"
 )
 
-// affinity checks which nodes and which neighbours a pod wants. Of these only
-// the nodes that it requires count here.
+// affinity checks the node and pod affinity. On a single machine only the required node affinity
+// has an effect.
 func (c *checker) affinity(p *field.Path) {
 	a := c.spec.Affinity
 	if a == nil {
@@ -52,7 +52,7 @@ func (c *checker) weight(p *field.Path, weight int32) {
 	}
 }
 
-// nodeTerm checks one term; one that asks for nothing is allowed, and fits no node.
+// nodeTerm checks one term; an empty one is allowed, and matches no node.
 func (c *checker) nodeTerm(p *field.Path, t *v1.NodeSelectorTerm) {
 	for i := range t.MatchExpressions {
 		c.nodeLabel(p.Child("matchExpressions").Index(i), &t.MatchExpressions[i])
@@ -98,7 +98,7 @@ func (c *checker) nodeField(p *field.Path, r *v1.NodeSelectorRequirement) {
 	}
 }
 
-// podTerms checks the neighbours that a pod wants or does not want.
+// podTerms checks the terms of pod affinity or anti-affinity.
 func (c *checker) podTerms(p *field.Path, required []v1.PodAffinityTerm, preferred []v1.WeightedPodAffinityTerm) {
 	for i := range required {
 		c.podTerm(p.Child(requiredTerms).Index(i), &required[i])

@@ -12,8 +12,8 @@ import (
 	"monopod/manifests/decode"
 )
 
-// annotations checks those that are monopod's: each is known, says what it may say, and
-// stands where it counts.
+// annotations checks monopod's own annotations: their names, their values, and whether they have an
+// effect on a pod.
 func (c *checker) annotations(p *field.Path) {
 	for _, name := range slices.Sorted(maps.Keys(c.pod.Annotations)) {
 		c.annotation(p.Key(name), name)
@@ -31,7 +31,7 @@ func (c *checker) annotations(p *field.Path) {
 	c.update(p)
 }
 
-// annotation checks the name of one. Those of other programs are theirs.
+// annotation checks the name of one annotation. Those of other programs are not checked.
 func (c *checker) annotation(p *field.Path, name string) {
 	a, known := annotations.Named(name)
 	meant, misspelt := annotations.Misspelt(name)
@@ -46,8 +46,8 @@ func (c *checker) annotation(p *field.Path, name string) {
 	}
 }
 
-// unknownAnnotation is said of a name that is none, but looks like one of monopod's; near is
-// the annotation that is meant most likely, "" if none is.
+// unknownAnnotation is the message for an unknown name that looks like one of monopod's; near is
+// the most likely annotation, "" if there is none.
 func unknownAnnotation(name, near string) decode.Message {
 	meant := "; `monopod man` lists them"
 	if near != "" {
@@ -56,13 +56,13 @@ func unknownAnnotation(name, near string) decode.Message {
 	return decode.Message{Full: fmt.Sprintf("unknown annotation %q%s", decode.Clip(name), meant), Plain: "unknown annotation" + meant}
 }
 
-// mustBe says what an annotation may say.
+// mustBe returns a description of an annotation's values.
 func mustBe(name string) string {
 	a, _ := annotations.Named(name)
 	return "must be " + a.Values
 }
 
-// backOff checks the annotations about it.
+// backOff checks the annotations of the back-off.
 func (c *checker) backOff(p *field.Path) {
 	for _, name := range []string{annotations.BackOffFirst, annotations.BackOffMax} {
 		if _, ok := annotations.ParseBackOff(c.pod, name); !ok {
@@ -86,7 +86,7 @@ func (c *checker) order(p *field.Path) {
 			c.warn(p.Key(annotations.StartAfterTimeout), "has no effect without "+annotations.StartAfter)
 		}
 	}
-	if !ok || len(after) > maxAnnotations { // which is said of all annotations
+	if !ok || len(after) > maxAnnotations { // their size is reported for all annotations together
 		return
 	}
 	seen := map[string]bool{}
@@ -101,7 +101,7 @@ func (c *checker) order(p *field.Path) {
 	}
 }
 
-// update checks the annotations about it.
+// update checks the annotations of updates.
 func (c *checker) update(p *field.Path) {
 	if _, good := annotations.UpdateOf(c.pod); !good {
 		c.add(field.NotSupported(p.Key(annotations.Update), c.pod.Annotations[annotations.Update],

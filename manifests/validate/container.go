@@ -10,7 +10,7 @@ import (
 	"monopod/manifests/defaults"
 )
 
-// hostPort is what two containers of a pod cannot both have.
+// hostPort is a port of the machine that only one container of a pod can use.
 type hostPort struct {
 	protocol v1.Protocol
 	ip       string
@@ -38,7 +38,7 @@ func (c *checker) containers(p *field.Path) {
 	}
 }
 
-// onlySidecars forbids what an init container that ends cannot have.
+// onlySidecars refuses fields that only sidecars may have among the init containers.
 func (c *checker) onlySidecars(ic *v1.Container, p *field.Path) {
 	const text = "may not be set for init containers without restartPolicy=Always"
 	c.forbid(ic.Lifecycle != nil, p.Child("lifecycle"), text)
@@ -47,7 +47,7 @@ func (c *checker) onlySidecars(ic *v1.Container, p *field.Path) {
 	c.forbid(ic.StartupProbe != nil, p.Child("startupProbe"), text)
 }
 
-// container checks what all containers have.
+// container checks the fields that all containers have.
 func (c *checker) container(ct *v1.Container, p *field.Path, names map[string]bool, ports map[hostPort]bool) {
 	c.label(p.Child("name"), ct.Name)
 	if ct.Name != "" {
@@ -72,7 +72,7 @@ func (c *checker) container(ct *v1.Container, p *field.Path, names map[string]bo
 	c.futile(p, ct)
 }
 
-// ports checks a container's ports; taken are the host's.
+// ports checks a container's ports; taken are the host ports of the containers before.
 func (c *checker) ports(p *field.Path, list []v1.ContainerPort, taken map[hostPort]bool) {
 	names := map[string]bool{}
 	for i, port := range list {
@@ -103,7 +103,7 @@ func (c *checker) ports(p *field.Path, list []v1.ContainerPort, taken map[hostPo
 	}
 }
 
-// resizePolicy checks what a resize does to the container.
+// resizePolicy checks the resize policy of a container.
 func (c *checker) resizePolicy(p *field.Path, list []v1.ContainerResizePolicy) {
 	seen := map[string]bool{}
 	for i, r := range list {

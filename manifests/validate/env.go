@@ -40,7 +40,7 @@ func (c *checker) env(p *field.Path, ct *v1.Container) {
 	}
 }
 
-// envSource checks where a variable's value comes from.
+// envSource checks the source of a variable's value.
 func (c *checker) envSource(p *field.Path, from *v1.EnvVarSource, hasValue bool) {
 	count := 0
 	if f := from.FieldRef; f != nil {
@@ -115,7 +115,7 @@ func (c *checker) resourceFieldRef(p *field.Path, r *v1.ResourceFieldSelector) {
 	c.divisor(p.Child("divisor"), v1.ResourceName(name), r.Divisor)
 }
 
-// divisor checks what a resource's amount is counted in.
+// divisor checks the unit in which a resource is shown.
 func (c *checker) divisor(p *field.Path, name v1.ResourceName, q resource.Quantity) {
 	if q.IsZero() {
 		return

@@ -7,15 +7,15 @@ import (
 	"monopod/manifests/decode"
 )
 
-// sizer works out how long a container's texts become when they are expanded,
-// without expanding them. What only the start of the container finds out, such
-// as an address, counts as empty: it is checked again then.
+// sizer computes the length of a container's expanded texts without expanding them. Values that are
+// known only at the start of the container, such as an address, count as empty: the lengths are
+// checked again then.
 type sizer struct {
 	values map[string]int // length of each variable's value
 	all    int            // of environment, command and args
 }
 
-// of returns how long a text becomes; any number beyond MaxString if longer.
+// of returns the length of an expanded text; if it is more than MaxString, any larger number.
 func (s *sizer) of(text string) int {
 	n := 0
 	for p := range decode.Pieces(text) {
@@ -31,8 +31,8 @@ func (s *sizer) of(text string) int {
 	return n
 }
 
-// add counts a string of so many bytes, and another one that it replaces. It
-// returns an error beyond the limit.
+// add counts a string by its size and subtracts that of a string that it replaces. It returns an
+// error beyond the limit.
 func (s *sizer) add(size, replaced int) error {
 	s.all += size - replaced
 	if size > decode.MaxString {
@@ -44,8 +44,7 @@ func (s *sizer) add(size, replaced int) error {
 	return nil
 }
 
-// expansions checks how long a container's texts become, up to the first that
-// is too long.
+// expansions checks the lengths of a container's expanded texts, up to the first that is too long.
 func (c *checker) expansions(p *field.Path, ct *v1.Container) {
 	s := &sizer{values: map[string]int{}}
 	for i, e := range ct.Env {
@@ -77,8 +76,8 @@ func (c *checker) expansions(p *field.Path, ct *v1.Container) {
 	c.probeExpansions(p, ct)
 }
 
-// probeExpansions checks the commands of probes, in which a variable is what
-// the manifest itself gives as value.
+// probeExpansions checks the commands of probes, in which variables have the values that the
+// manifest itself gives.
 func (c *checker) probeExpansions(p *field.Path, ct *v1.Container) {
 	values := map[string]int{}
 	for _, e := range ct.Env {
@@ -102,10 +101,10 @@ func (c *checker) probeExpansions(p *field.Path, ct *v1.Container) {
 	}
 }
 
-// tooLong adds an error, and says if it is one.
+// tooLong adds an error, and reports whether there is one.
 func (c *checker) tooLong(p *field.Path, err error) bool {
 	if err != nil {
-		c.refuse(p, err.Error()) // one of decode's
+		c.refuse(p, err.Error()) // one of package decode's errors
 	}
 	return err != nil
 }

@@ -17,7 +17,7 @@ func volumeFields() []string {
 		"metadata.annotations", "metadata.annotations['<key>']"}
 }
 
-// downwardAPI checks the files of a volume that shows the pod.
+// downwardAPI checks the files of a downwardAPI volume.
 func (c *checker) downwardAPI(p *field.Path, items []v1.DownwardAPIVolumeFile) {
 	for i := range items {
 		f, q := &items[i], p.Child("items").Index(i)
@@ -39,15 +39,16 @@ func (c *checker) downwardAPI(p *field.Path, items []v1.DownwardAPIVolumeFile) {
 	}
 }
 
-// madeFiles checks what the files take that volumes show, as far as the manifest alone says.
+// madeFiles checks the size of the files in the pod's volumes, as far as the manifest alone
+// determines it.
 func (c *checker) madeFiles() {
 	if large := podfiles.Check(c.pod, nil); large != nil {
 		c.note(fault{Field: large.Field, Message: decode.Message{Full: large.Text, Plain: large.Plain}, Lately: true})
 	}
 }
 
-// filePath checks the path of a file in a volume. Names that start with ".." are
-// the volume's own.
+// filePath checks the path of a file in a volume. Names that start with ".." are used by the volume
+// itself.
 func (c *checker) filePath(p *field.Path, path string) {
 	c.localPath(p, path)
 	if strings.HasPrefix(path, "..") && !strings.HasPrefix(path, "../") && path != ".." {
@@ -96,8 +97,7 @@ func pathsOf(s *v1.VolumeProjection) (paths []string) {
 	return paths
 }
 
-// projection checks that a source is of one kind, and one that a static pod
-// may have.
+// projection checks that a source has exactly one kind, which a static pod may have.
 func (c *checker) projection(p *field.Path, volume string, s *v1.VolumeProjection) {
 	kinds := kindsOf(s)
 	if len(kinds) == 0 {

@@ -13,9 +13,9 @@ import (
 	"monopod/manifests/defaults"
 )
 
-// What is in this file is accepted, as a kubelet accepts it, but can only fail.
+// The checks in this file warn of what a kubelet accepts although it can only fail.
 
-// futile warns of what keeps a container from starting on any machine.
+// futile warns of settings with which a container cannot start on any machine.
 func (c *checker) futile(p *field.Path, ct *v1.Container) {
 	c.program(p.Child("command"), ct.Command, "the container cannot start")
 	c.nonRoot(p, ct)
@@ -24,14 +24,14 @@ func (c *checker) futile(p *field.Path, ct *v1.Container) {
 	}
 }
 
-// program warns of a command that names no program.
+// program warns of a command without a program.
 func (c *checker) program(p *field.Path, command []string, effect string) {
 	if len(command) > 0 && command[0] == "" {
 		c.warn(p.Index(0), "the first word is the program to run, and is empty: "+effect)
 	}
 }
 
-// nonRoot warns of a container that is to be root, and must not be.
+// nonRoot warns of a container with user 0 that must not run as root.
 func (c *checker) nonRoot(p *field.Path, ct *v1.Container) {
 	pod, own := c.spec.SecurityContext, ct.SecurityContext
 	if own == nil {
@@ -78,7 +78,7 @@ func (c *checker) subPathVariables(p *field.Path, ct *v1.Container, at *field.Pa
 	}
 }
 
-// meant asks for the name that may be meant; otherwise is what it says if there is none.
+// meant returns a question for the most likely name; otherwise if there is none.
 func meant(name string, known map[string]bool, otherwise string) string {
 	if near := decode.Nearest(name, known); near != "" {
 		return fmt.Sprintf(": did you mean %q? As it is,", near)
@@ -86,8 +86,8 @@ func meant(name string, known map[string]bool, otherwise string) string {
 	return otherwise
 }
 
-// futileHandler warns of a probe or a hook that has no program or no port. p is its
-// container's field, q its own.
+// futileHandler warns of a probe or a hook without a program or port. p is the field of the
+// container, q its own.
 func (c *checker) futileHandler(p, q *field.Path, ct *v1.Container, h v1.ProbeHandler, effect string) {
 	if h.Exec != nil {
 		c.program(q.Child("exec", "command"), h.Exec.Command, effect)
@@ -117,16 +117,16 @@ func (c *checker) namedPort(p *field.Path, port intstr.IntOrString, ct *v1.Conta
 	}
 }
 
-// memoryLimit warns of a limit in which not even one page of memory is.
+// memoryLimit warns of a limit below one page of memory.
 func (c *checker) memoryLimit(p *field.Path, limit resource.Quantity) {
-	const page = 4096 // the smallest of any linux
+	const page = 4096 // the smallest of all Linux architectures
 	if limit.Sign() > 0 && limit.CmpInt64(page) < 0 {
 		less := fmt.Sprintf("less than a page of memory, %d bytes: nothing can run in it; m means thousandths, Mi means 1048576", page)
 		c.warnQuoting(p, decode.Message{Full: limit.String() + " is " + less, Plain: less})
 	}
 }
 
-// hostPorts warns of ports of the machine that two containers of the pod want.
+// hostPorts warns of host ports that two containers of the pod use.
 func (c *checker) hostPorts() {
 	type taken struct {
 		by   *field.Path
@@ -149,7 +149,7 @@ func (c *checker) hostPorts() {
 	}
 }
 
-// otherNode warns of a pod that is for another machine.
+// otherNode warns of a pod whose nodeName is another machine.
 func (c *checker) otherNode(p *field.Path) {
 	if name := strings.TrimSpace(c.NodeName); name != "" && !strings.EqualFold(name, c.spec.NodeName) {
 		other, here := decode.Clip(name), fmt.Sprintf("the pod runs here, on node %q, ", c.spec.NodeName)

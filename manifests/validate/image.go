@@ -12,11 +12,11 @@ import (
 	"monopod/manifests/imagename"
 )
 
-// goodImage ends the warnings of image names.
+// goodImage ends the warnings about image names.
 const goodImage = "a good one is [registry/]name[:tag], such as nginx:1.29 or registry.example.com/team/app:2"
 
-// image warns of an image name that no registry takes. The container, or the volume,
-// waits with the reason InvalidImageName at run time.
+// image warns of an image name that no registry accepts. At run time the container, or the volume,
+// waits with the reason InvalidImageName.
 func (c *checker) image(p *field.Path, name string) {
 	_, err := imagename.Parse(name)
 	if name == "" || err == nil {
@@ -32,7 +32,7 @@ func (c *checker) image(p *field.Path, name string) {
 		Plain: "no registry takes the name: " + cmp.Or(why, "it is none") + good})
 }
 
-// imageFault says in words what a parser finds wrong; "": there are none for it.
+// imageFault describes the parser's error; "": there is no description for it.
 func imageFault(name string) string {
 	before, _, digested := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], "@")
 	switch {

@@ -15,10 +15,11 @@ import (
 	"monopod/manifests/decode"
 )
 
-// What is in this file checks ConfigMaps and Secrets as the API server does
-// (pkg/apis/core/validation: ValidateConfigMap, ValidateSecret). No text quotes a value, and of one that may be a Secret's none quotes a name or a key either.
+// The checks in this file are the API server's for ConfigMaps and Secrets
+// (pkg/apis/core/validation: ValidateConfigMap, ValidateSecret). No message quotes a value; for
+// what may be a Secret, none quotes a name or a key either.
 
-// maxObject is how many bytes the values of one object may have (MaxSecretSize).
+// maxObject is the largest total size of an object's values, in bytes (MaxSecretSize).
 const maxObject = 1 << 20
 
 // ConfigMap returns what is wrong with a ConfigMap.
@@ -41,8 +42,8 @@ func ConfigMap(m *v1.ConfigMap) []fault {
 	return c.faults
 }
 
-// Secret returns what is wrong with a Secret whose stringData was moved into its data.
-// in returns the field in which the manifest has a key.
+// Secret returns what is wrong with a Secret whose stringData was moved into its data. in returns
+// the field in which the manifest has a key.
 func Secret(s *v1.Secret, in func(key string) string) []fault {
 	c := &objectChecker{}
 	c.metadata(&s.ObjectMeta)
@@ -74,7 +75,7 @@ func Secret(s *v1.Secret, in func(key string) string) []fault {
 		}
 	case v1.SecretTypeSSHAuth:
 		if len(s.Data[v1.SSHAuthPrivateKey]) == 0 {
-			delete(s.Data, v1.SSHAuthPrivateKey) // an empty one is none
+			delete(s.Data, v1.SSHAuthPrivateKey) // an empty one counts as missing
 			need(v1.SSHAuthPrivateKey, "")
 		}
 	case v1.SecretTypeTLS:
@@ -88,7 +89,7 @@ func Secret(s *v1.Secret, in func(key string) string) []fault {
 	return c.faults
 }
 
-// objectChecker gathers the faults of one ConfigMap or Secret.
+// objectChecker collects the faults of one ConfigMap or Secret.
 type objectChecker struct{ faults []fault }
 
 func (c *objectChecker) add(at string, m decode.Message) {
@@ -130,10 +131,10 @@ func (c *objectChecker) size(in string, size int) {
 // object checks that a value is a JSON object.
 func (c *objectChecker) object(in, key string, data map[string][]byte) {
 	var any map[string]any
-	if json.Unmarshal(data[key], &any) != nil { // whose error quotes the value
+	if json.Unmarshal(data[key], &any) != nil { // the error is not used: it quotes the value
 		c.add(keyed(in, key), decode.Fixed(key+" is not a JSON object: it is to hold what docker writes into its config file"))
 	}
 }
 
-// keyed is the field of a key.
+// keyed returns the field of a key.
 func keyed(in, key string) string { return in + "[" + key + "]" }

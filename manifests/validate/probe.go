@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// probesAndHooks checks what a container that keeps running may have.
+// probesAndHooks checks the probes and hooks of a regular container or sidecar.
 func (c *checker) probesAndHooks(ct *v1.Container, p *field.Path) {
 	c.probe(p.Child("livenessProbe"), ct.LivenessProbe, true, false)
 	c.probe(p.Child("readinessProbe"), ct.ReadinessProbe, false, true)
@@ -29,8 +29,8 @@ func (c *checker) probesAndHooks(ct *v1.Container, p *field.Path) {
 	}
 }
 
-// probe checks a probe. once: one success must be enough; noGrace: it kills
-// nothing, so that it has no grace period.
+// probe checks a probe. once: the success threshold must be 1; noGrace: it must have no grace
+// period, as it kills nothing.
 func (c *checker) probe(p *field.Path, pr *v1.Probe, once, noGrace bool) {
 	if pr == nil {
 		return

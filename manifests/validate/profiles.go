@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// legacyProfiles checks the annotations that came before the profile fields:
-// that they make sense, and say the same as the fields where there are both.
+// legacyProfiles checks the annotations that preceded the profile fields: their values, and that
+// they match the fields if both are set.
 func (c *checker) legacyProfiles() {
 	p := field.NewPath("metadata", "annotations")
 	for _, key := range slices.Sorted(maps.Keys(c.pod.Annotations)) {
@@ -33,7 +33,7 @@ func (c *checker) legacyProfiles() {
 	}
 }
 
-// legacyProfile is what an annotation says in the terms of the fields.
+// legacyProfile converts the value of an annotation to the terms of the fields.
 func legacyProfile(value string) (kind, file string, ok bool) {
 	switch value {
 	case v1.SeccompProfileRuntimeDefault, v1.DeprecatedSeccompProfileDockerDefault:
@@ -45,14 +45,14 @@ func legacyProfile(value string) (kind, file string, ok bool) {
 	return string(v1.SeccompProfileTypeLocalhost), file, ok
 }
 
-// agree compares an annotation with the field that took its place.
+// agree compares an annotation with the field that replaced it.
 func (c *checker) agree(p *field.Path, what, kind, file, fieldKind string, fieldFile *string) {
 	c.forbid(kind != fieldKind, p.Child("type"), what+" type in annotation and field must match")
 	c.forbid(kind == fieldKind && file != deref(fieldFile), p.Child("localhostProfile"), what+" profile in annotation and field must match")
 }
 
-// legacySeccomp checks an annotation that a kubelet still checks but does not use
-// any more. at is the field that has the security context.
+// legacySeccomp checks an annotation that a kubelet still validates but no longer uses. at is the
+// parent of the security context.
 func (c *checker) legacySeccomp(p *field.Path, value string, at *field.Path, profile *v1.SeccompProfile) {
 	kind, file, ok := legacyProfile(value)
 	if !ok {
@@ -89,8 +89,7 @@ func (c *checker) legacyAppArmor(p *field.Path, name, value string) {
 	}
 }
 
-// containerAt returns a regular or init container and its place; nil if there
-// is none.
+// containerAt returns a regular or init container and its path; nil if there is none.
 func (c *checker) containerAt(name string) (*field.Path, *v1.Container) {
 	for _, list := range []struct {
 		name string
@@ -105,7 +104,7 @@ func (c *checker) containerAt(name string) (*field.Path, *v1.Container) {
 	return nil, nil
 }
 
-// stopSignal checks that a signal has a name that linux knows.
+// stopSignal checks that a signal is one of Linux.
 func (c *checker) stopSignal(p *field.Path, s v1.Signal) {
 	name := string(s)
 	known := slices.Contains(strings.Fields(`SIGABRT SIGALRM SIGBUS SIGCHLD SIGCLD SIGCONT SIGFPE SIGHUP SIGILL SIGINT SIGIO SIGIOT

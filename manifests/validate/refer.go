@@ -23,7 +23,7 @@ func (c *checker) objectKey(p *field.Path, name, key string) {
 	}
 }
 
-// keyPaths checks which keys a volume shows, and where.
+// keyPaths checks the keys that a volume shows, and their paths.
 func (c *checker) keyPaths(p *field.Path, items []v1.KeyToPath) {
 	for i := range items {
 		q := p.Child("items").Index(i)

@@ -16,7 +16,7 @@ import (
 	"monopod/manifests/defaults"
 )
 
-// resources checks what a container asks for.
+// resources checks a container's resources.
 func (c *checker) resources(p *field.Path, r *v1.ResourceRequirements) {
 	for _, list := range []struct {
 		name string
@@ -78,7 +78,7 @@ func (c *checker) resourceName(p *field.Path, name v1.ResourceName) {
 	}
 }
 
-// amount checks one quantity by itself.
+// amount checks one quantity on its own.
 func (c *checker) amount(p *field.Path, name v1.ResourceName, q resource.Quantity) {
 	if q.Sign() < 0 {
 		c.add(field.Invalid(p, q.String(), "must be greater than or equal to 0"))
@@ -94,8 +94,8 @@ func (c *checker) amount(p *field.Path, name v1.ResourceName, q resource.Quantit
 	}
 }
 
-// requestWithin checks a request against its limit. A resource that cannot be
-// overcommitted must have a limit, equal to its request.
+// requestWithin checks a request against its limit. A resource that cannot be overcommitted must
+// have a limit equal to its request.
 func (c *checker) requestWithin(p *field.Path, name v1.ResourceName, r *v1.ResourceRequirements) {
 	request := r.Requests[name]
 	limit, limited := r.Limits[name]

@@ -63,7 +63,7 @@ func (c *checker) toleration(p *field.Path, t *v1.Toleration) {
 	}
 }
 
-// spread checks how pods are spread over nodes.
+// spread checks the topology spread constraints.
 func (c *checker) spread(p *field.Path) {
 	seen := map[string]bool{}
 	for i := range c.spec.TopologySpreadConstraints {
@@ -92,7 +92,7 @@ func (c *checker) spread(p *field.Path) {
 	}
 }
 
-// topologyKey checks the label that tells one place from another.
+// topologyKey checks the label that defines a topology.
 func (c *checker) topologyKey(p *field.Path, key string) {
 	if c.required(key != "", p, "can not be empty") {
 		c.labelName(p, key)
@@ -108,8 +108,8 @@ func (c *checker) selector(p *field.Path, s *metav1.LabelSelector) {
 	c.add(metavalidation.ValidateLabelSelector(s, metavalidation.LabelSelectorValidationOptions{}, p)...)
 }
 
-// labelKeys checks keys of labels whose values are the pod's own. of is the term that has
-// them, and the selector.
+// labelKeys checks keys of labels whose values are taken from the pod itself. of is the term that
+// contains them and the selector.
 func (c *checker) labelKeys(of *field.Path, name string, keys []string, s *metav1.LabelSelector) {
 	p := of.Child(name)
 	c.forbid(len(keys) > 0 && s == nil && c.read(of.Child("labelSelector")), p,

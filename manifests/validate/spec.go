@@ -14,7 +14,7 @@ import (
 
 const maxInt31 = 1<<31 - 1
 
-// podSpec checks what stands directly in the spec.
+// podSpec checks the direct fields of the spec.
 func (c *checker) podSpec(p *field.Path) {
 	s := c.spec
 	oneOf(c, p.Child("restartPolicy"), s.RestartPolicy, v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever)
@@ -212,7 +212,7 @@ func (c *checker) appArmor(p *field.Path, a *v1.AppArmorProfile) {
 	}
 }
 
-// unwanted adds a file that a profile of its type does not have.
+// unwanted refuses a file for a profile whose type has none.
 func (c *checker) unwanted(p *field.Path, file *string, text string) {
 	if file != nil && c.read(p.Child("type")) {
 		c.add(field.Invalid(p.Child("localhostProfile"), *file, text))
@@ -231,7 +231,7 @@ func (c *checker) findContainer(name string) *v1.Container {
 	return nil
 }
 
-// isLinux reports whether a pod says that it is made for linux.
+// isLinux reports whether a pod sets its os to linux.
 func isLinux(s *v1.PodSpec) bool { return s.OS != nil && s.OS.Name == v1.Linux }
 
 func isTrue(b *bool) bool { return b != nil && *b }

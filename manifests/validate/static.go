@@ -10,8 +10,8 @@ import (
 	"monopod/manifests/defaults"
 )
 
-// references refuses what a pod without an API server cannot refer to, and
-// what this version cannot look up.
+// references refuses references to what exists only with an API server, and those that this version
+// cannot resolve.
 func (c *checker) references(p *field.Path) {
 	s := c.spec
 	if s.ServiceAccountName != "" {

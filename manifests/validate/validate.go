@@ -1,5 +1,4 @@
-// Package validate checks a pod as the API server does, and for what a static pod
-// cannot do.
+// Package validate checks a pod as the API server does, and for what a static pod cannot do.
 package validate
 
 import (
@@ -16,18 +15,18 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// fault is one thing wrong with a pod, at a field of its manifest.
+// fault is an error or warning about a pod, at a field of its manifest.
 type fault struct {
 	Field   string
 	Message decode.Message
 	Warning bool
-	// Lately is set of an error that former versions of monopod accepted, so that a pod
-	// which runs may have it.
+	// Lately is set for an error that former versions of monopod accepted, so that a running pod
+	// may have it.
 	Lately bool
 }
 
-// checker gathers the faults of one pod. Its rules are those of Kubernetes'
-// validation, for the pod as a whole and not just its first fault.
+// checker collects all faults of one pod, not only the first. Its rules are those of Kubernetes'
+// validation.
 type checker struct {
 	Given
 	pod    *v1.Pod
@@ -35,17 +34,17 @@ type checker struct {
 	faults []fault
 }
 
-// Given is what the checks go by besides the pod.
+// Given is the input of the checks beside the pod.
 type Given struct {
-	RuntimeClasses map[string]string // that there are; the values do not matter
-	NodeName       string            // as the manifest has it: the pod has this node's name
-	// Misread reports whether a field could not be read, or what it is in, or a part
-	// of it: what follows from it is no fault.
+	RuntimeClasses map[string]string // the existing ones; the values are not used
+	NodeName       string            // as the manifest has it; in the pod it is this node's name
+	// Misread reports whether a field, its parent or a part of it could not be read: then errors
+	// that follow from its value are not reported.
 	Misread func(field string) bool
 }
 
-// Pod returns everything wrong with a pod that has its defaults and its
-// identity, and a warning for each field that has no effect or can only fail.
+// Pod returns everything wrong with a pod that has its defaults and its identity, and a warning for
+// each field that has no effect or can only fail.
 func Pod(pod *v1.Pod, g Given) []fault {
 	c := &checker{Given: g, pod: pod, spec: &pod.Spec}
 	spec := field.NewPath("spec")
@@ -65,8 +64,8 @@ func Pod(pod *v1.Pod, g Given) []fault {
 	return c.faults
 }
 
-// add appends errors whose details are fixed words; nil ones are left out. They quote
-// the beginning of a long value: its author knows the rest.
+// add appends errors whose details are fixed words; it skips nil. A long value is quoted up to a
+// limit.
 func (c *checker) add(errs ...*field.Error) {
 	for _, e := range errs {
 		if e != nil {
@@ -89,7 +88,7 @@ func (c *checker) addLately(p *field.Path, m decode.Message) {
 	c.note(fault{Field: p.String(), Message: m, Lately: true})
 }
 
-// clipped shortens what an error says.
+// clipped shortens an error.
 func clipped(e *field.Error) {
 	if v := reflect.ValueOf(e.BadValue); v.Kind() == reflect.String {
 		e.BadValue = decode.Clip(v.String())
@@ -104,19 +103,18 @@ func (c *checker) note(f fault) {
 	}
 }
 
-// refuse adds a problem that monopod or any static pod has with the spec. The words
-// quote nothing of it.
+// refuse adds an error of monopod's own, or for any static pod. The words quote nothing of the
+// manifest.
 func (c *checker) refuse(p *field.Path, words string) {
 	c.note(fault{Field: p.String(), Message: decode.Fixed(words)})
 }
 
-// read reports whether all of the fields could be read, so that something follows
-// from their values.
+// read reports whether all of the fields could be read, so that their values are meaningful.
 func (c *checker) read(fields ...*field.Path) bool {
 	return !slices.ContainsFunc(fields, func(p *field.Path) bool { return c.Misread(p.String()) })
 }
 
-// readEach is read for a field of each of the n items of a list.
+// readEach is read for a field in each of the n items of a list.
 func (c *checker) readEach(list *field.Path, n int, name string) bool {
 	for i := range n {
 		if !c.read(list.Index(i).Child(name)) {
@@ -126,7 +124,7 @@ func (c *checker) readEach(list *field.Path, n int, name string) bool {
 	return n > 0 || c.read(list)
 }
 
-// readContainers is read for a field of each container.
+// readContainers is read for a field in each container.
 func (c *checker) readContainers(name string) bool {
 	spec := field.NewPath("spec")
 	return c.readEach(spec.Child("initContainers"), len(c.spec.InitContainers), name) &&
@@ -138,7 +136,7 @@ func (c *checker) faulty(p *field.Path) bool {
 	return slices.ContainsFunc(c.faults, func(f fault) bool { return f.Field == p.String() && !f.Warning })
 }
 
-// warn reports once a field that is accepted but has no effect, or can only fail. The
+// warn adds a warning, once, about a field that is accepted but has no effect or can only fail. The
 // words quote nothing of the manifest.
 func (c *checker) warn(p *field.Path, words string) { c.warnQuoting(p, decode.Fixed(words)) }
 
@@ -149,22 +147,22 @@ func (c *checker) warnQuoting(p *field.Path, m decode.Message) {
 	}
 }
 
-// forbid adds a forbidden combination.
+// forbid adds an error if a forbidden combination is set.
 func (c *checker) forbid(when bool, p *field.Path, text string) {
 	if when {
 		c.add(field.Forbidden(p, text))
 	}
 }
 
-// invalid adds a value that a test of apimachinery finds fault with.
+// invalid adds the errors of one of apimachinery's tests for a value.
 func (c *checker) invalid(p *field.Path, value any, faults []string) {
 	for _, text := range faults {
 		c.add(field.Invalid(p, value, withoutPattern(text)))
 	}
 }
 
-// withoutPattern drops the regular expression that apimachinery adds to a
-// sentence that says the same in words.
+// withoutPattern removes the regular expression that apimachinery appends to a sentence with the
+// same meaning.
 func withoutPattern(text string) string {
 	if before, _, ok := strings.Cut(text, ", regex used for validation"); ok {
 		return before + ")"
@@ -173,7 +171,7 @@ func withoutPattern(text string) string {
 	return before
 }
 
-// required adds a missing value, and says if it is there.
+// required adds an error if a value is missing, and returns there.
 func (c *checker) required(there bool, p *field.Path, text string) bool {
 	if !there {
 		c.add(field.Required(p, text))
@@ -181,35 +179,35 @@ func (c *checker) required(there bool, p *field.Path, text string) bool {
 	return there
 }
 
-// within adds a number out of bounds.
+// within adds an error if a number is out of bounds.
 func within[N int | int32 | int64](c *checker, p *field.Path, n, low, high N) {
 	if n < low || n > high {
 		c.add(field.Invalid(p, n, fmt.Sprintf("must be between %d and %d, inclusive", low, high)))
 	}
 }
 
-// notNegative adds a number below 0.
+// notNegative adds an error if a number is below 0.
 func notNegative[N int32 | int64](c *checker, p *field.Path, n N) {
 	if n < 0 {
 		c.add(field.Invalid(p, n, "must be greater than or equal to 0"))
 	}
 }
 
-// oneOf adds a value that is none of those supported.
+// oneOf adds an error if a value is not supported.
 func oneOf[S ~string](c *checker, p *field.Path, value S, supported ...S) {
 	if !slices.Contains(supported, value) {
 		c.add(field.NotSupported(p, value, supported))
 	}
 }
 
-// label checks a DNS label and that it is there.
+// label adds an error unless a name is a DNS label.
 func (c *checker) label(p *field.Path, name string) {
 	if c.required(name != "", p, "") {
 		c.invalid(p, name, validation.IsDNS1123Label(name))
 	}
 }
 
-// unique adds a value seen before.
+// unique adds an error if a value has been seen before.
 func unique[K comparable](c *checker, seen map[K]bool, p *field.Path, value K) {
 	if seen[value] {
 		c.add(field.Duplicate(p, value))
@@ -217,7 +215,7 @@ func unique[K comparable](c *checker, seen map[K]bool, p *field.Path, value K) {
 	seen[value] = true
 }
 
-// localPath adds a path that is not relative or climbs.
+// localPath adds an error unless a path is relative and without "..".
 func (c *checker) localPath(p *field.Path, path string) {
 	if strings.HasPrefix(path, "/") {
 		c.add(field.Invalid(p, path, "must be a relative path"))
@@ -254,5 +252,5 @@ func (c *checker) metadata(p *field.Path) {
 	}
 }
 
-// maxAnnotations is how many bytes all annotations of a pod may have.
+// maxAnnotations is the largest total size of a pod's annotations, in bytes.
 const maxAnnotations = 256 << 10

@@ -25,8 +25,8 @@ func (c *checker) volumes(p *field.Path) {
 	}
 }
 
-// volumeSource checks that a volume has one source, of a kind that static
-// pods may have and that this version knows.
+// volumeSource checks that a volume has one source, of a kind that static pods may have and that
+// this version supports.
 func (c *checker) volumeSource(p *field.Path, name string, s *v1.VolumeSource) {
 	kinds := kindsOf(s)
 	for _, kind := range kinds[min(1, len(kinds)):] {
@@ -35,7 +35,7 @@ func (c *checker) volumeSource(p *field.Path, name string, s *v1.VolumeSource) {
 	if len(kinds) == 0 {
 		return
 	}
-	// What needs an API server in each kind of volume that does.
+	// By kind of volume, what it needs from an API server.
 	needs := map[string]string{
 		"ephemeral": "persistentvolumeclaims (via ephemeral volumes)",
 		"csi":       "csidrivers (via CSI volumes)",
@@ -75,11 +75,11 @@ func (c *checker) volumeSource(p *field.Path, name string, s *v1.VolumeSource) {
 	}
 }
 
-// maxFileName is how long the name of a file may be on Linux.
+// maxFileName is the longest file name on Linux, in bytes.
 const maxFileName = 255
 
-// claimVolume checks the name of a claim, whose directory has the name of the namespace
-// before it.
+// claimVolume checks the name of a claim; the claim's directory is named by the namespace and this
+// name.
 func (c *checker) claimVolume(p *field.Path, name string) {
 	if !c.required(name != "", p, "") {
 		return
@@ -90,7 +90,7 @@ func (c *checker) claimVolume(p *field.Path, name string) {
 	}
 }
 
-// Claim returns what is wrong with a claim, which stands for a directory.
+// Claim returns what is wrong with a claim, for which a directory is created.
 func Claim(claim *v1.PersistentVolumeClaim) field.ErrorList {
 	var all field.ErrorList
 	name := field.NewPath("metadata", "name")
@@ -117,8 +117,8 @@ func (c *checker) medium(p *field.Path, m v1.StorageMedium) {
 	}
 }
 
-// kindsOf returns the JSON names of the sources that are there, in a struct
-// that has a pointer for each kind of source.
+// kindsOf returns the JSON names of the sources that are set in a struct with a pointer for each
+// kind of source.
 func kindsOf(s any) []string {
 	var kinds []string
 	v := reflect.ValueOf(s).Elem()
@@ -141,7 +141,7 @@ func (c *checker) hostPath(p *field.Path, h *v1.HostPathVolumeSource) {
 	}
 }
 
-// mounts checks where a container has its volumes.
+// mounts checks a container's volume mounts.
 func (c *checker) mounts(p *field.Path, ct *v1.Container) {
 	paths, volumesRead := map[string]bool{}, c.readEach(field.NewPath("spec", "volumes"), len(c.spec.Volumes), "name")
 	for i := range ct.VolumeMounts {
@@ -174,7 +174,7 @@ func (c *checker) hasVolume(name string) bool {
 	return slices.ContainsFunc(c.spec.Volumes, func(v v1.Volume) bool { return v.Name == name })
 }
 
-// propagation checks how mounts travel and whether read-only goes all the way.
+// propagation checks mount propagation and recursive read-only mounts.
 func (c *checker) propagation(p *field.Path, m *v1.VolumeMount, privileged bool) {
 	none := m.MountPropagation == nil || *m.MountPropagation == v1.MountPropagationNone
 	if !none {

@@ -9,7 +9,7 @@ import (
 	"monopod/manifests/decode"
 )
 
-// kinds are those of which a pod is made, each in one version.
+// kinds are the kinds from which a pod is made, each in one version.
 var kinds = map[string]struct {
 	version string
 	read    func(*decode.Reader, decode.Object) (*Workload, metav1.ObjectMeta)
@@ -21,11 +21,11 @@ var kinds = map[string]struct {
 	"Job":         {"batch/v1", read[jobSpec]},
 }
 
-// Version returns the apiVersion in which a kind is read, "" if no pod is made of it.
+// Version returns the supported apiVersion of a kind, "" if no pod is made from it.
 func Version(kind string) string { return kinds[kind].version }
 
-// document is a workload as it is written. What is of type any in it and in its spec
-// may be there and is not looked at.
+// document is a workload as it is written. Fields of type any, here and in its spec, are accepted
+// and not checked.
 type document[S workloadSpec] struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -41,7 +41,7 @@ func read[S workloadSpec](r *decode.Reader, o decode.Object) (*Workload, metav1.
 	return d.Spec.workload(), d.ObjectMeta
 }
 
-// templated is what all workloads have.
+// templated has the fields of all workloads.
 type templated struct {
 	Selector *metav1.LabelSelector `json:"selector"`
 	Template v1.PodTemplateSpec    `json:"template"`
@@ -80,7 +80,7 @@ type daemonSetSpec struct {
 
 func (s daemonSetSpec) workload() *Workload { return &Workload{templated: s.templated} }
 
-// setSpec is of a StatefulSet.
+// setSpec is the spec of a StatefulSet.
 type setSpec struct {
 	templated
 	Replicas             *int32                     `json:"replicas"`
@@ -100,7 +100,7 @@ func (s setSpec) workload() *Workload {
 	return &Workload{templated: s.templated, replicas: s.Replicas, set: &s}
 }
 
-// ordinal is the number of the set's first pod.
+// ordinal returns the number of the set's first pod.
 func (s *setSpec) ordinal() int32 {
 	if s.Ordinals == nil {
 		return 0
@@ -128,7 +128,8 @@ type jobSpec struct {
 
 func (s jobSpec) workload() *Workload { return &Workload{templated: s.templated, job: &s} }
 
-// ignored are the fields that are set and that another Job would go by.
+// ignored returns the fields that are set but have no effect here, although a cluster would use
+// them.
 func (s *jobSpec) ignored() map[string]any {
 	all := map[string]any{
 		"completionMode": s.CompletionMode, "podFailurePolicy": s.PodFailurePolicy, "successPolicy": s.SuccessPolicy,

@@ -1,5 +1,4 @@
-// Package workload makes the one pod of a Deployment, StatefulSet, DaemonSet, ReplicaSet
-// or Job.
+// Package workload makes the one pod of a Deployment, StatefulSet, DaemonSet, ReplicaSet or Job.
 package workload
 
 import (
@@ -20,40 +19,39 @@ import (
 	"monopod/manifests/decode"
 )
 
-// Workload is what a Deployment or the like says of its pod, of which a single machine
-// runs one.
+// Workload is a Deployment or the like and its pod: a single machine runs one.
 type Workload struct {
 	Pod  *v1.Pod // without defaults and identity
-	Idle bool    // the pod is not to run: there are to be no replicas, or it is suspended
+	Idle bool    // the pod must not run: there are no replicas, or it is suspended
 
 	templated
 	replicas *int32      // nil: one
 	set      *setSpec    // of a StatefulSet
 	job      *jobSpec    // of a Job
 	claims   []string    // fields of the claim templates that became the pod's last volumes
-	c        complainant // is told what is wrong
+	c        complainant // receives the problems
 }
 
-// complainant is told what is wrong at a field of a workload. A field that could not
-// be read is wrong already.
+// complainant receives a problem at a field of a workload. It drops those of fields that could not
+// be read, which have been reported already.
 type complainant func(at string, m decode.Message, kind complaint)
 
-// complaint is how bad what is wrong is.
+// complaint is the severity of a problem.
 type complaint int
 
 const (
 	wrong complaint = iota
 	warning
-	note // decode.Problem has it
+	note // see decode.Problem
 )
 
-// refuse is told an error whose detail is fixed words, warn and note fixed words.
+// refuse reports an error with fixed words as detail; warn and note report fixed words.
 func (c complainant) refuse(e *field.Error) { c(e.Field, decode.Invalid(e), wrong) }
 func (c complainant) warn(at, words string) { c(at, decode.Fixed(words), warning) }
 func (c complainant) note(at, words string) { c(at, decode.Fixed(words), note) }
 
-// Read reads an object of a kind that Version knows, and reports what is wrong with the
-// workload. What is wrong with its pod is the caller's to find.
+// Read reads an object of a kind that Version supports, and reports the problems of the workload.
+// The caller validates its pod.
 func Read(r *decode.Reader, o decode.Object, kind string) *Workload {
 	w, meta := kinds[kind].read(r, o)
 	w.c = func(at string, m decode.Message, kind complaint) {
@@ -97,12 +95,11 @@ func (w *Workload) pod(meta metav1.ObjectMeta) *v1.Pod {
 	return pod
 }
 
-// backoffLimit is how often a Job's pod is run again where the Job does not say, as the
-// API server has it.
+// backoffLimit is the API server's default for how often a Job's pod is retried.
 const backoffLimit = 6
 
-// retry has a Job's pod run again when it fails, as often as the Job says: one of Never
-// with 0 retries is as it is.
+// retry has a Job's pod retried when it fails, as often as the Job allows. Nothing is set for
+// restartPolicy Never with 0 retries: the pod runs so anyway.
 func (w *Workload) retry(pod *v1.Pod) {
 	limit := int32(backoffLimit)
 	if w.job.BackoffLimit != nil {
@@ -113,8 +110,8 @@ func (w *Workload) retry(pod *v1.Pod) {
 	}
 }
 
-// member gives a pod what it has as the first of a StatefulSet: a stable name, which
-// is its host name too, and volumes of its own.
+// member gives a pod the identity of the first pod of a StatefulSet: a stable name, which is also
+// its host name, and its own volumes.
 func (w *Workload) member(pod *v1.Pod) {
 	ordinal := strconv.Itoa(int(w.set.ordinal()))
 	set := pod.Name
@@ -148,7 +145,7 @@ func (w *Workload) Claims() (names []string) {
 	return names
 }
 
-// At returns the field of the workload that says a field of its pod.
+// At returns the field of the workload that sets a field of its pod.
 func (w *Workload) At(path string) string {
 	switch path {
 	case "metadata.name", "metadata.namespace", "metadata.uid":
@@ -172,8 +169,7 @@ func (w *Workload) At(path string) string {
 	return "spec.template." + path
 }
 
-// check tells what is wrong with the workload itself, and reports whether it wants
-// no pod now.
+// check reports the problems of the workload itself, and returns whether it has no pod now.
 func (w *Workload) check() (idle bool) {
 	s := &w.Template.Spec
 	const account = "has no effect here: there is no API server to ask with a token"
@@ -198,7 +194,7 @@ func (w *Workload) check() (idle bool) {
 	return w.count("replicas", w.replicas)
 }
 
-// count checks how many pods are wanted, and reports whether that is none.
+// count checks the number of pods, and returns whether that is 0.
 func (w *Workload) count(name string, n *int32) (none bool) {
 	at := "spec." + name
 	switch {
@@ -215,7 +211,7 @@ func (w *Workload) count(name string, n *int32) (none bool) {
 	return false
 }
 
-// checkSelector holds the selector against the labels of the template, as the API does.
+// checkSelector compares the selector with the labels of the template, as the API server does.
 func (w *Workload) checkSelector() {
 	at := field.NewPath("spec.selector")
 	if w.Selector == nil {
@@ -258,7 +254,7 @@ func (w *Workload) checkJob() (idle bool) {
 	return idle
 }
 
-// PodName returns the name of the pod that an object gives, "" if it does not say one.
+// PodName returns the name of the pod that an object gives, "" if it has none.
 func PodName(n *yaml.Node) string {
 	name := decode.Text(n, "metadata", "name")
 	if name == "" || decode.Text(n, "kind") != "StatefulSet" {

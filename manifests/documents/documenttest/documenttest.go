@@ -1,5 +1,4 @@
-// Package documenttest writes manifests for the tests of those who read them, and compares
-// what is said of them.
+// Package documenttest writes manifests for tests, and compares the problems reported about them.
 package documenttest
 
 import (
@@ -15,7 +14,7 @@ import (
 // Node1 are the options of the node "node1", whose name is in those of its pods.
 var Node1 = documents.Options{NodeName: "Node1", NameSuffix: true}
 
-// PodYAML returns a manifest with more lines in its spec.
+// PodYAML returns a manifest with additional lines in its spec.
 func PodYAML(name string, spec ...string) string {
 	text := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\nspec:\n"
 	for _, line := range spec {
@@ -24,7 +23,7 @@ func PodYAML(name string, spec ...string) string {
 	return text + "  containers:\n  - name: c\n    image: busybox\n"
 }
 
-// Words renders problems as "line:column field: message", warnings with "~".
+// Words formats problems as "line:column field: message", warnings with "~".
 func Words(problems []decode.Problem) string {
 	var lines []string
 	for _, p := range problems {
@@ -37,7 +36,7 @@ func Words(problems []decode.Problem) string {
 	return strings.Join(lines, "\n")
 }
 
-// PodNames are namespace/name of pods, separated by blanks.
+// PodNames returns namespace/name of pods, separated by blanks.
 func PodNames(pods []*documents.Pod) string {
 	var names []string
 	for _, p := range pods {
@@ -46,7 +45,7 @@ func PodNames(pods []*documents.Pod) string {
 	return strings.Join(names, " ")
 }
 
-// CheckWords wants each problem to begin with its line.
+// CheckWords fails the test unless each problem begins with its line in want.
 func CheckWords(t *testing.T, problems []decode.Problem, want string) {
 	t.Helper()
 	got := Words(problems)
@@ -60,7 +59,7 @@ func CheckWords(t *testing.T, problems []decode.Problem, want string) {
 	}
 }
 
-// Accepted decodes the one good pod of a file.
+// Accepted decodes a file with one valid pod and returns that.
 func Accepted(t *testing.T, o documents.Options, text string) *documents.Pod {
 	t.Helper()
 	pods, problems := documents.Decode("/m/x.yaml", []byte(text), o)
@@ -70,14 +69,14 @@ func Accepted(t *testing.T, o documents.Options, text string) *documents.Pod {
 	return pods[0]
 }
 
-// ContainerYAML returns a manifest whose one container has more fields, in flow style.
+// ContainerYAML returns a manifest whose one container has additional fields, in flow style.
 func ContainerYAML(fields string, spec ...string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  " + strings.Join(append(spec, ""), "\n  ") +
 		"containers:\n  - {name: c, image: i, " + fields + "}\n"
 }
 
-// CheckProblems compares problems with how they are to begin: "field: message",
-// separated by "|", "~" before warnings.
+// CheckProblems compares the beginnings of problems with begin: "field: message", separated by "|",
+// "~" before warnings.
 func CheckProblems(t *testing.T, problems []decode.Problem, begin string) {
 	t.Helper()
 	var got []string
@@ -101,7 +100,7 @@ func CheckProblems(t *testing.T, problems []decode.Problem, begin string) {
 	}
 }
 
-// WorkloadYAML is a workload whose template has the label app: web.
+// WorkloadYAML returns a workload whose template has the label app: web.
 func WorkloadYAML(kind, spec string, podSpec ...string) string {
 	version := "apps/v1"
 	if kind == "Job" {
@@ -121,7 +120,7 @@ func WorkloadYAML(kind, spec string, podSpec ...string) string {
 	return text + "      containers:\n      - name: c\n        image: busybox\n"
 }
 
-// Numbered writes a format with each number below n.
+// Numbered returns a format repeated with each number below n.
 func Numbered(format string, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -130,7 +129,7 @@ func Numbered(format string, n int) string {
 	return b.String()
 }
 
-// Allocated returns how many bytes a function allocates in all.
+// Allocated returns how many bytes a function allocates in total.
 func Allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
