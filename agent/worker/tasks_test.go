@@ -46,7 +46,8 @@ func TestATaskThatWorksTooLongHangs(t *testing.T) {
 			return nil
 		})
 		time.Sleep(slots.HangsAfter - time.Second)
-		if w.tasks.logHanging(); hangs(w) != 0 || len(w.pod.woken) != 0 {
+		w.tasks.logHanging()
+		if hangs(w) != 0 || len(w.pod.woken) != 0 {
 			t.Error("it hangs before its time")
 		}
 		time.Sleep(time.Second)
@@ -81,7 +82,8 @@ func TestATaskThatWaitsForASlotDoesNotHang(t *testing.T) {
 			return k.inSlot(ctx, one, func() error { second++; <-answer; return nil })
 		})
 		time.Sleep(slots.HangsAfter - time.Second)
-		if w.tasks.logHanging(); !k.working().IsZero() || second != 0 {
+		w.tasks.logHanging()
+		if !k.working().IsZero() || second != 0 {
 			t.Fatal("it works without a slot")
 		}
 		close(first)
@@ -90,12 +92,14 @@ func TestATaskThatWaitsForASlotDoesNotHang(t *testing.T) {
 			t.Errorf("it works since %s", since)
 		}
 		time.Sleep(slots.HangsAfter - time.Second)
-		if w.tasks.logHanging(); hangs(w) != 0 || len(w.pod.woken) != 0 {
+		w.tasks.logHanging()
+		if hangs(w) != 0 || len(w.pod.woken) != 0 {
 			t.Error("the wait for the slot counts")
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if w.tasks.logHanging(); hangs(w) != 1 || len(w.pod.woken) != 1 {
+		w.tasks.logHanging()
+		if hangs(w) != 1 || len(w.pod.woken) != 1 {
 			t.Error("it does not hang in its slot")
 		}
 		close(answer)
