@@ -151,6 +151,15 @@ func (w *walk) wrongContent(p *manifests.Pod, c critest.Container) string {
 	return ""
 }
 
+// versionOf returns the version that runs of the pod that is offered: after a way back it is another one.
+func (w *walk) versionOf(offered *manifests.Pod) *manifests.Pod {
+	r := w.sync.pods.see(offered.Key())
+	if r == nil || r.Now.Run == nil {
+		return offered
+	}
+	return r.Now.Run
+}
+
 // objectsLeaveAlone checks that a change of the object, and its end, restarts nothing but
 // what asks for it.
 func (w *walk) objectsLeaveAlone() {
@@ -159,7 +168,7 @@ func (w *walk) objectsLeaveAlone() {
 		return
 	}
 	for _, p := range w.offered {
-		if referenceOf(p.Pod) == toRestart {
+		if referenceOf(p.Pod) == toRestart || referenceOf(w.versionOf(p).Pod) == toRestart {
 			return
 		}
 	}
