@@ -67,10 +67,11 @@ endef
 # One processor a package: with more, a timer of a testing/synctest bubble whose time has
 # come in two goroutines at once breaks the race detector itself (Go issue 78156). The
 # packages run side by side. The limit is for a machine with other work to do. Of the walks of
-# the agent's tests some are made so, and all of them once more without the detector.
+# the agent's tests some are made so, and all of them once more without the detector, as is
+# what counts allocations that the detector adds to.
 unit: cc dbus
 	go test -race -cpu 1 -timeout 45m ./...
-	go test -count=1 -timeout 30m -run '^(TestModel|TestEveryDiskCall)' ./agent
+	go test -count=1 -timeout 30m -run '^(TestModel|TestEveryDiskCall|TestWhatAStartCosts)' ./agent
 
 # What computes and reads files; what asks the kernel for more or starts its own test binary
 # once more is not emulated, and is tested on the machine's own kind.
