@@ -25,19 +25,43 @@ const (
 // Destroy kills the processes in the cgroup of a pod, in all hierarchies, and removes it. A missing
 // cgroup is not an error. Before SetUp it does nothing and returns an error.
 func (m *Manager) Destroy(ctx context.Context, uid string) error {
+	return m.each(uid, func(path string) error {
+		if err := m.destroy(ctx, path); err != nil {
+			return fmt.Errorf("remove cgroup %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+// Kill kills the processes in the cgroup of a pod, in all hierarchies, and keeps the cgroup. A
+// missing cgroup is not an error. Before SetUp it does nothing and returns an error.
+func (m *Manager) Kill(ctx context.Context, uid string) error {
+	return m.each(uid, func(path string) error {
+		if left := m.tree.kill(ctx, path); len(left) > 0 {
+			return fmt.Errorf("kill cgroup %s: processes %v cannot be killed", path, left)
+		}
+		return nil
+	})
+}
+
+// each calls do for each cgroup that a pod has: one, or more if its class of service has changed.
+func (m *Manager) each(uid string, do func(path string) error) error {
 	if checkUID(uid) != nil {
 		return nil // Create makes none for it
 	}
 	for _, c := range classes {
 		path, err := m.pod(c, uid)
 		if err != nil {
-			return fmt.Errorf("remove cgroup of pod %s: %w", uid, err)
+			return fmt.Errorf("find cgroup of pod %s: %w", uid, err)
+		}
+		if !m.Names().isPod(path) {
+			return fmt.Errorf("the processes in %q are not killed: it is no cgroup of a pod", path)
 		}
 		if !m.tree.there(path) {
 			continue
 		}
-		if err := m.destroy(ctx, path); err != nil {
-			return fmt.Errorf("remove cgroup %s: %w", path, err)
+		if err := do(path); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -45,9 +69,6 @@ func (m *Manager) Destroy(ctx context.Context, uid string) error {
 
 // destroy must be called for cgroups of pods only: all others may hold processes of other programs.
 func (m *Manager) destroy(ctx context.Context, path string) error {
-	if !m.Names().isPod(path) {
-		return fmt.Errorf("the processes in %q are not killed: it is no cgroup of a pod", path)
-	}
 	if left := m.tree.kill(ctx, path); len(left) > 0 {
 		return fmt.Errorf("processes %v cannot be killed", left)
 	}

@@ -42,12 +42,13 @@ func (s *Table) Swaps(waiting []Waiter) []manifests.Key {
 }
 
 // movers returns the waiters that have an allocation to give, in order of arrival. A version that
-// has ended has only its uid.
+// has ended has only its uid: it moves if it waits for a uid, or if another waits for its own.
 func (s *Table) movers(waiting []Waiter) (all []*mover) {
+	asked := s.askedUIDs(waiting)
 	for _, w := range waiting {
 		m := &mover{pod: w.Pod, key: w.Pod.Key()}
 		at := s.entries[m.key]
-		if at == nil || at.pod == nil || at.over && w.Why.Reason != ReasonUIDInUse {
+		if at == nil || at.pod == nil || at.over && w.Why.Reason != ReasonUIDInUse && !asked[m.key] {
 			continue
 		}
 		if panics.Contain(func() { m.claims = claimsOf(w.Pod.Pod) }) == nil {
@@ -56,6 +57,20 @@ func (s *Table) movers(waiting []Waiter) (all []*mover) {
 	}
 	slices.SortFunc(all, func(a, b *mover) int { return arrivalOf(a.pod).compare(arrivalOf(b.pod)) })
 	return all
+}
+
+// askedUIDs returns the pods whose uids waiters wait for.
+func (s *Table) askedUIDs(waiting []Waiter) map[manifests.Key]bool {
+	asked := map[manifests.Key]bool{}
+	for _, w := range waiting {
+		if w.Why.Reason != ReasonUIDInUse {
+			continue
+		}
+		if other, taken := s.Uids.Other(w.Pod.UID, w.Pod.Key()); taken {
+			asked[other] = true
+		}
+	}
+	return asked
 }
 
 // fitting returns the waiters that fit into the present totals. The last to arrive is the first to

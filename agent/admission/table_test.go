@@ -406,6 +406,28 @@ func TestPodsThatExchangeUIDsSwap(t *testing.T) {
 	}
 }
 
+// One has ended and has only its uid, for which the other waits; its own next version waits for the
+// port of the other.
+func TestPodsThatExchangeAUIDForAPortSwap(t *testing.T) {
+	s := tableOn(t, someNode())
+	a, b := s.version(asked(t, "a", port(80))), s.version(asked(t, "b", port(81)))
+	for _, p := range []*manifests.Pod{a, b} {
+		s.admit(p)
+		s.Update(p.Key(), true, p == a)
+	}
+	nextA, nextB := s.version(asked(t, "a", port(81))), s.version(asked(t, "b", port(80)))
+	nextB.UID = a.UID
+	s.admit(nextA)
+	if got := s.Swaps(s.waiting()); len(got) != 0 {
+		t.Errorf("one moves, and the port that it waits for does not: %v", got)
+	}
+	s.admit(nextB)
+	if got := s.Swaps(s.waiting()); len(got) != 2 {
+		t.Errorf("move: %v", got)
+	}
+	s.counted()
+}
+
 // A version that is only asked about takes nothing.
 func TestAVersionThatIsAskedAboutTakesNothing(t *testing.T) {
 	s := tableOn(t, sized(4))

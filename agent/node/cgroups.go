@@ -282,6 +282,14 @@ func (g *PodCgroups) Update(ctx context.Context, p *v1.Pod, r cgroups.Resources)
 	return err
 }
 
+// Kill kills the processes in the cgroup of a pod of this agent.
+func (g *PodCgroups) Kill(ctx context.Context, uid string) error {
+	if g.None() {
+		return nil
+	}
+	return g.Manager.Kill(ctx, uid)
+}
+
 // Destroy kills the processes in the cgroup of a pod of this agent and removes the cgroup.
 func (g *PodCgroups) Destroy(ctx context.Context, uid string) error {
 	if g.None() {

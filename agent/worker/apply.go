@@ -171,7 +171,7 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 	case plan.DoStopSandbox:
 		return w.tearDown(ctx, s, a, w.pod.shared.Stops, w.pod.shared.Cri.StopSandbox)
 	case plan.DoRemoveSandbox:
-		return w.tearDown(ctx, s, a, w.pod.shared.Removals, w.pod.shared.Cri.RemoveSandbox)
+		return w.tearDown(ctx, s, a, w.pod.shared.Removals, w.removeSandbox(s, a))
 	case plan.DoRemoveContainer:
 		return func(firm context.Context, _ *task) error { return w.removeContainer(firm, s, a) }
 	case plan.DoResize:
@@ -204,6 +204,26 @@ func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, a plan.Action, slo
 			return down()
 		}
 		return k.inSlot(ctx, slots, func() error { w.yield(ctx); return down() })
+	}
+}
+
+// killAfter is after how many failures to remove a pod's only sandbox what is left in the pod's
+// cgroup is killed: some eight seconds after the first.
+const killAfter = 5
+
+// removeSandbox returns the call that removes a sandbox. Nothing of it is to run any more then. But
+// containerd 1.6 may keep the process of a container whose start was broken off with its client, call
+// the container dead, and refuse to remove it ("cannot delete running task").
+func (w *Worker) removeSandbox(s *plan.Facts, a plan.Action) func(ctx context.Context, id string) error {
+	remove, log := w.pod.shared.Cri.RemoveSandbox, w.logOf(a)
+	if w.failures[a.Key()].Count < killAfter || len(s.Observed.Instances[a.UID].Sandboxes) > 1 {
+		return remove
+	}
+	return func(ctx context.Context, id string) error {
+		if err := w.pod.shared.Disk.Cgroups.Kill(ctx, a.UID); err != nil {
+			log.Warn("what is left of the pod cannot be killed", "err", err)
+		}
+		return remove(ctx, id)
 	}
 }
 
