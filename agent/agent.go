@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -20,6 +23,7 @@ import (
 	"monopod/agent/image"
 	"monopod/agent/instance"
 	"monopod/agent/logrotate"
+	"monopod/agent/message"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/notify"
@@ -54,6 +58,7 @@ type Agent struct {
 	store   *status.Store
 	events  *events.Recorder
 	server  *server.Server
+	healthz *server.Server // nil: no port serves /healthz alone
 	source  *manifests.Source
 	fetch   *fetch.Fetcher // nil: manifests come from no URL
 	watch   *pleg.Watch
@@ -133,6 +138,10 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if a.server, err = a.listen(o.Name); err != nil {
 		return nil, err
 	}
+	if a.healthz, err = a.listenHealthz(); err != nil {
+		a.server.Close()
+		return nil, err
+	}
 	a.node, a.notify = a.newNodeReporter(machine), a.newNotifier()
 	a.reloader = a.newReloader(o)
 	if once == nil {
@@ -171,7 +180,7 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 		Socket:  a.cfg.Socket,
 		Held:    a.sync.holds.Held,
 		Access:  who,
-		NoTCP:   a.noTCP,
+		NoTCP:   a.notServed("tcp", "the TCP address", message.Fixed("the TCP address is served")),
 		Store:   a.store,
 		PodLogs: a.cfg.PodLogs,
 		Version: a.version,
@@ -183,10 +192,36 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 		Requests: a.requests(),
 		Running:  func(ctx context.Context) ([]v1.Pod, error) { return overview.Running(ctx, a.watch.Lister) },
 		Settings: func() map[string]any { return a.live.Load().Configz() },
-		Checks:   []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
+		Checks:   a.healthChecks(),
 		Ready:    []server.Check{{Name: "manifests-read", Func: a.sync.read}, {Name: "pods-listed", Func: a.watch.Ready}},
 		Log:      a.log,
 	})
+}
+
+func (a *Agent) healthChecks() []server.Check {
+	return []server.Check{{Name: "syncloop", Func: a.sync.healthy}}
+}
+
+// listenHealthz binds the address that serves /healthz alone, as a kubelet's does: without
+// authentication. It returns nil if the settings want none.
+func (a *Agent) listenHealthz() (*server.Server, error) {
+	if a.cfg.HealthzPort == 0 {
+		return nil, nil
+	}
+	return server.Listen(server.Config{
+		HealthOnly: true,
+		Listen:     net.JoinHostPort(a.cfg.HealthzAddress, strconv.Itoa(a.cfg.HealthzPort)),
+		NoTCP:      a.notServed("healthz", "healthzPort", message.Fixed("healthzPort is served")),
+		Store:      a.store,
+		Checks:     a.healthChecks(),
+		Log:        a.log,
+	})
+}
+
+// servers returns what is bound.
+func (a *Agent) servers() []*server.Server {
+	all := []*server.Server{a.server, a.healthz}
+	return slices.DeleteFunc(all, func(s *server.Server) bool { return s == nil })
 }
 
 // build wires the parts that act on the runtime.
@@ -274,11 +309,13 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.reloader != nil {
 		parts.Go(func() { a.reloader.Run(ctx) })
 	}
-	parts.Go(func() {
-		if err := a.server.Run(ctx); err != nil && ctx.Err() == nil {
-			cancel(fmt.Errorf("serve: %w", err))
-		}
-	})
+	for _, s := range a.servers() {
+		parts.Go(func() {
+			if err := s.Run(ctx); err != nil && ctx.Err() == nil {
+				cancel(fmt.Errorf("serve: %w", err))
+			}
+		})
+	}
 	parts.Go(func() { a.sync.Run(ctx, a.snapshots(), a.watch) })
 	parts.Wait()
 	a.workers.Images.Wait()

@@ -7,16 +7,19 @@ import (
 	"monopod/agent/message"
 )
 
-// noTCP reports why the TCP address is not served; nil: it is served again.
-func (a *Agent) noTCP(err error) {
-	if err == nil {
-		a.store.SetProblem("tcp", "")
-		a.events.Record(events.NodeRef(a.cfg.NodeName), v1.EventTypeNormal, "Listening", message.Fixed("the TCP address is served"))
-	} else {
-		a.store.SetProblem("tcp", "the TCP address is not served, and is tried again: "+err.Error())
-		a.recordTrouble("FailedListen", err.Error())
+// notServed returns what reports why an address is not served, under the key of that problem; with
+// nil it reports that the address is served again.
+func (a *Agent) notServed(key, address string, served message.Text) func(error) {
+	return func(err error) {
+		if err == nil {
+			a.store.SetProblem(key, "")
+			a.events.Record(events.NodeRef(a.cfg.NodeName), v1.EventTypeNormal, "Listening", served)
+		} else {
+			a.store.SetProblem(key, address+" is not served, and is tried again: "+err.Error())
+			a.recordTrouble("FailedListen", err.Error())
+		}
+		a.node.Wake()
 	}
-	a.node.Wake()
 }
 
 // recordTrouble records an error of the node itself.

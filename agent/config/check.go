@@ -68,6 +68,11 @@ func isAddress(s string) bool {
 	return s == "" || err == nil
 }
 
+func isLoopback(s string) bool {
+	ip, err := netip.ParseAddr(s)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
 func isIP(s string) bool {
 	_, err := netip.ParseAddr(s)
 	return err == nil

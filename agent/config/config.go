@@ -30,6 +30,8 @@ type Config struct {
 	Root              string
 	PodLogs           string
 	Listen            string // "": none
+	HealthzPort       int    // of a TCP address that serves /healthz alone; 0: none
+	HealthzAddress    string // its IP address, of the loopback
 	Socket            string
 
 	ManifestURLHeader                                                map[string]Header

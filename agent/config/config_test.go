@@ -58,6 +58,7 @@ func TestReadFile(t *testing.T) {
 		{"what it is", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n", func(*Config) {}},
 		{"paths", "staticPodPath: /m\nroot: /r\npodLogsDir: /l\nsocket: /s\n", func(c *Config) { c.Manifests, c.Root, c.PodLogs, c.Socket = "/m", "/r", "/l", "/s" }},
 		{"paths relative to the file", "staticPodPath: m\nresolvConf: ../resolv.conf\n", func(c *Config) { c.Manifests, c.ResolvConf = "DIR/m", "UP/resolv.conf" }},
+		{"health on a port of its own", "healthzPort: 10248\nhealthzBindAddress: ::1", func(c *Config) { c.HealthzPort, c.HealthzAddress = 10248, "::1" }},
 		{"no endpoint", `listen: ""`, func(c *Config) { c.Listen = "" }},
 		{"a runtime", "containerRuntimeEndpoint: unix:///r.sock", func(c *Config) { c.Endpoint = "unix:///r.sock" }},
 		{"a node", "nodeName: edge7\nnodeLabels: {disk: ssd}\n", func(c *Config) { c.NodeName, c.NodeLabels = "edge7", map[string]string{"disk": "ssd"} }},
@@ -137,6 +138,7 @@ func TestReadFileProblems(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"a slip of the pen", "maxPods: 3\nmaxPod: 4\n", `F:2:1: unknown field: did you mean "maxPods"?`},
 		{"a slip inside", "crashLoopBackOff:\n  maxContainerRestartPerid: 1s\n", `F:2:3: crashLoopBackOff: unknown field: did you mean "maxContainerRestartPeriod"?`},
+		{"health for others", "healthzPort: 65536\nhealthzBindAddress: 0.0.0.0\n", `F:1:14: healthzPort: must be from 0 to 65535|F:2:21: healthzBindAddress: must be an IP address of the loopback, such as 127.0.0.1: for others to ask, use listen`},
 		{"all at once", "maxPods: many\nlisten: here\nroot: 3\n", `F:1:10: maxPods: expected a number (int64), got a string|F:2:9: listen: not of the form host:port|F:3:7: root: expected a string, got a number: put it in quotes`},
 		{"no YAML", "a: [\n", "F:1:1: not valid YAML: did not find expected node content"},
 		{"another kind", "kind: Pod\napiVersion: v1\n", `F:1:7: kind: settings are of kind KubeletConfiguration, or do not say|F:2:13: apiVersion: settings are of kubelet.config.k8s.io/v1beta1, or do not say`},
@@ -218,7 +220,7 @@ func otherValues() map[string]string {
 		"staticPodURL": "http://h/x", "staticPodURLHeader": "{A: [" + hidden + "]}", "httpCheckFrequency": "9s", "removalSettle": "1m", "manifestURLCAFile": "/ca",
 		"manifestURLCertFile": "/c", "manifestURLPrivateKeyFile": "/k", "manifestURLTokenFile": "/t",
 		"staticPodPath": "/m", "nodeName": "other", "podNameSuffix": "false", "nodeLabels": "{a: b}", "fieldValidation": "Ignore",
-		"containerRuntimeEndpoint": "/r", "runtimeClasses": "{a: b}", "root": "/r", "podLogsDir": "/l", "listen": "127.0.0.1:1",
+		"containerRuntimeEndpoint": "/r", "runtimeClasses": "{a: b}", "root": "/r", "podLogsDir": "/l", "listen": "127.0.0.1:1", "healthzPort": "10248", "healthzBindAddress": "127.0.0.2",
 		"socket": "/s", "resolvConf": "/r", "clusterDNS": "[10.0.0.1]", "clusterDomain": "c", "cgroupDriver": "systemd", "cgroupRoot": "/c",
 		"cgroupsPerQOS": "false", "enforceNodeAllocatable": "[]", "systemReserved": "{cpu: 1m}", "kubeReserved": "{cpu: 1m}",
 		"evictionHard": "{memory.available: 1Mi}", "maxPods": "9", "podsPerCore": "9", "podPidsLimit": "9", "cpuCFSQuota": "false",
@@ -312,7 +314,7 @@ func TestNoFieldIsBothUsedAndUnused(t *testing.T) {
 		used[row.name] = true
 	}
 	all := unusedFields()
-	if len(all)+len(absentFields()) < 81 {
+	if len(all)+len(absentFields()) < 79 {
 		t.Errorf("only %d of a kubelet's fields are accepted besides", len(all))
 	}
 	for _, u := range all {
@@ -332,11 +334,11 @@ func TestAKubeletsFileCanBeDroppedIn(t *testing.T) {
 		"healthzPort: 10248\nlogging: {flushFrequency: 0, options: {json: {infoBufferSize: \"0\"}}, verbosity: 0}\nmemorySwap: {}\n" +
 		"evictionHard: {memory.available: 100Mi, imagefs.inodesFree: 5%}\nrotateCertificates: true\nstaticPodPath: /etc/kubernetes/manifests\n"
 	c, got := readText(t, t.TempDir(), text, Default())
-	want := "~F:19:14: healthzPort: has no effect here: see listen; nor have rotateCertificates, authentication.webhook, authorization"
+	want := "~F:23:21: rotateCertificates: has no effect here; nor have authentication.webhook, authorization"
 	if got != want {
 		t.Errorf("warned of\n%s\nwant\n%s", got, want)
 	}
-	if c.Manifests != "/etc/kubernetes/manifests" || c.FallbackDriver != "systemd" || c.MaxPods != 110 {
+	if c.Manifests != "/etc/kubernetes/manifests" || c.FallbackDriver != "systemd" || c.MaxPods != 110 || c.HealthzPort != 10248 {
 		t.Errorf("%+v", c)
 	}
 }

@@ -71,7 +71,7 @@ func isZero(value any) bool {
 func unusedFields() []*unused {
 	var all []*unused
 	for _, group := range []struct{ reason, instead, names string }{
-		{"the endpoint is one address", "listen", "address port readOnlyPort healthzPort healthzBindAddress"},
+		{"the endpoint is one address", "listen", "address port readOnlyPort"},
 		{"the endpoint has what it has", "", `enableServer enableDebuggingHandlers enableContentionProfiling enableProfilingHandler
 			enableDebugFlagsHandler enableSystemLogHandler enableSystemLogQuery streamingConnectionIdleTimeout showHiddenMetricsForVersion`},
 		{"certificates and tokens are files", "tlsCertFile", "serverTLSBootstrap"},

@@ -231,7 +231,7 @@ func TestAnotherAddressNeedsTLSAndWhoAsks(t *testing.T) {
 			r.drop(&c.Access)
 			s, err := Listen(c)
 			if err == nil {
-				s.close()
+				s.Close()
 			}
 			if want := "listen on 0.0.0.0:0" + notLoopback; r.ok && err != nil || !r.ok && (err == nil || err.Error() != want) {
 				t.Errorf("Listen = %v", err)
@@ -272,7 +272,7 @@ func TestFilesOfAccessThatMakeNoSense(t *testing.T) {
 			c.Access = r.a
 			s, err := Listen(c)
 			if err == nil {
-				s.close()
+				s.Close()
 				t.Fatal("it listens")
 			}
 			if err.Error() != r.want {

@@ -76,3 +76,14 @@ func TestHealth(t *testing.T) {
 		})
 	}
 }
+
+// What a kubelet has on its healthzPort.
+func TestAServerOfHealthAloneHasNothingElse(t *testing.T) {
+	w := serve(t, func(c *Config) { c.HealthOnly = true })
+	w.store.SetRuntime(status.Runtime{Up: true})
+	for path, want := range map[string]int{"/healthz": 200, "/healthz/ping": 200, "/healthz/coffee": 404, "/livez": 404, "/pods": 404, "/metrics": 404, "/events": 404, "/": 404} {
+		if code, _, body := w.ask(t, false, "GET", path); code != want {
+			t.Errorf("%s: %d %s, want %d", path, code, body, want)
+		}
+	}
+}

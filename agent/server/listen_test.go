@@ -48,7 +48,7 @@ func TestTCPIsLoopbackOnlyWithoutAccess(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.close()
+			defer s.Close()
 			if strings.Contains(r.address, "::1") && s.late != nil {
 				t.Skip("no IPv6 here")
 			}
@@ -104,7 +104,7 @@ func TestTheSocketTakesNobodysPlace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.close()
+			defer s.Close()
 			if fi, err := os.Lstat(path); err != nil || fi.Mode() != os.ModeSocket|0o600 {
 				t.Errorf("the socket has mode %v, %v", fi.Mode(), err)
 			}
@@ -135,7 +135,7 @@ func TestARefusedSocketReleasesTCP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.close()
+	s.Close()
 }
 
 func TestTheMaximumPathOfASocketWorks(t *testing.T) {
@@ -148,7 +148,7 @@ func TestTheMaximumPathOfASocketWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.close()
+	s.Close()
 }
 
 // Pods can run without being asked about. Only root can make a disk.
@@ -165,7 +165,7 @@ func TestASocketOnAReadOnlyDiskIsDoneWithout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
+	defer s.Close()
 	if s.Port() == 0 {
 		t.Error("the TCP endpoint is not served")
 	}

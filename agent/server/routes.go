@@ -18,6 +18,9 @@ type route struct {
 
 // routes returns all paths: those of every server, and those of this one's Requests.
 func (s *Server) routes() []route {
+	if s.config.HealthOnly {
+		return healthRoutes("healthz")
+	}
 	all := reads()
 	for _, q := range s.config.Requests {
 		all = append(all, q.routes()...)
@@ -27,14 +30,8 @@ func (s *Server) routes() []route {
 
 // reads returns the paths that only read.
 func reads() []route {
-	return []route{
-		{path: "/{$}", serve: (*Server).index},
-		{path: "/healthz", serve: (*Server).health},
-		{path: "/healthz/{check}", serve: (*Server).healthOf},
-		{path: "/livez", serve: (*Server).health},
-		{path: "/livez/{check}", serve: (*Server).healthOf},
-		{path: "/readyz", serve: (*Server).health},
-		{path: "/readyz/{check}", serve: (*Server).healthOf},
+	index, health := route{path: "/{$}", serve: (*Server).index}, healthRoutes("healthz", "livez", "readyz")
+	return append(append([]route{index}, health...), []route{
 		{path: "/pods", serve: (*Server).pods},
 		{path: "/events", serve: (*Server).events},
 		{path: "/version", serve: (*Server).version},
@@ -46,7 +43,15 @@ func reads() []route {
 		{path: "/images", local: true, serve: (*Server).images},
 		{path: "/manifests", local: true, serve: (*Server).manifests},
 		{path: "/runtime", local: true, serve: (*Server).runtime},
+	}...)
+}
+
+// healthRoutes returns the paths that answer whether the agent is well.
+func healthRoutes(endpoints ...string) (all []route) {
+	for _, of := range endpoints {
+		all = append(all, route{path: "/" + of, serve: (*Server).health}, route{path: "/" + of + "/{check}", serve: (*Server).healthOf})
 	}
+	return all
 }
 
 // reads reports whether a route takes GET and HEAD.

@@ -26,6 +26,8 @@ type Config struct {
 	Listen string // TCP address; "" for none. One that is not loopback needs Access
 	Socket string // path of the unix socket; "" for none
 	Access Access // to TCP
+	// HealthOnly serves nothing but /healthz: what a kubelet serves on its healthzPort.
+	HealthOnly bool
 	// NoTCP is called, while Run serves, with why the TCP address cannot be bound, and with nil
 	// once it is bound. It is not called if the address was bound at once.
 	NoTCP  func(err error)
@@ -139,12 +141,12 @@ func Listen(c Config) (*Server, error) {
 			return s, nil
 		}
 		if err != nil {
-			s.close()
+			s.Close()
 			return nil, err
 		}
 		s.add(l, nil)
 		if s.socket, err = os.Lstat(c.Socket); err != nil {
-			s.close()
+			s.Close()
 			return nil, err
 		}
 	}
@@ -230,8 +232,8 @@ func (s *Server) shutdown() {
 	s.removeSocket()
 }
 
-// close releases what Listen bound before an error.
-func (s *Server) close() {
+// Close releases what Listen bound, for a server that is not run.
+func (s *Server) Close() {
 	s.end()
 	for _, e := range s.all() {
 		e.listener.Close()

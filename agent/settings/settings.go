@@ -71,6 +71,7 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	}
 	if once {
 		c.Manifests, c.ManifestURL, c.Listen, c.Socket = "", "", "", ""
+		c.HealthzPort = 0
 		c.KeepEndedVolumes = true // until the run is over: the output of its pods may still be needed
 		c.PodHosts = true         // as in docker compose
 	}
