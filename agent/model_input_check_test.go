@@ -164,8 +164,12 @@ func (w *inputWalk) isKept(owner string) bool {
 }
 
 // isHidden reports whether a spoilt file may give a pod: one that was spoilt since the last check
-// any pod, another those that it named since it was well.
+// any pod, another those that it named since it was well. So may what a URL answers that is no
+// manifest: it may have been cut short when the pod moved there.
 func (w *inputWalk) isHidden(name string) bool {
+	if _, trouble := w.site.now(); trouble == siteGarbage && w.siteFell {
+		return true
+	}
 	if w.isLost() {
 		return false
 	}
@@ -234,6 +238,7 @@ func (w *inputWalk) check() {
 	w.booted = false
 	if !w.isLost() {
 		clear(w.fell)
+		w.siteFell = false
 		w.isNew = w.isNew && !w.hasPods()
 		maps.DeleteFunc(w.hints, func(file string, _ map[string]bool) bool { return w.papers[file] == nil || !w.papers[file].isBad() })
 	}

@@ -25,10 +25,13 @@ type site struct {
 }
 
 // siteTroubles are how a site misbehaves. What is last gives what it should, but no length.
-var siteTroubles = []string{"empty", "500", "404", "204", "hangs", "garbage", "a web page", "too large", "redirects to another scheme", "redirects in a circle",
+var siteTroubles = []string{"empty", "500", "404", "204", "hangs", siteGarbage, "a web page", "too large", "redirects to another scheme", "redirects in a circle",
 	"is cut", "no connection", "ends at once", "another encoding", siteUnproven}
 
-const siteUnproven = "does not say its length"
+const (
+	siteGarbage  = "garbage"
+	siteUnproven = "does not say its length"
+)
 
 func newSite() *site {
 	s := &site{conns: make(chan net.Conn), over: make(chan struct{}), paper: newPaper(nil)}
@@ -108,7 +111,7 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case "hangs":
 		<-r.Context().Done()
-	case "garbage":
+	case siteGarbage:
 		_, _ = io.WriteString(w, "{{{ kind: [")
 	case "a web page":
 		_, _ = io.WriteString(w, "<!DOCTYPE html><html>log in</html>")
@@ -161,6 +164,7 @@ func (w *inputWalk) spoilSite() string {
 	p, _ := w.site.now()
 	trouble := pick(w.rand, siteTroubles...)
 	w.site.set(p, trouble)
+	w.siteFell = true
 	return "the URL: " + trouble
 }
 

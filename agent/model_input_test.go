@@ -41,15 +41,16 @@ type inputWalk struct {
 	up     bool
 	boots  int
 
-	ran    map[string]run             // what was last found to run, by the name of the pod
-	may    map[string]bool            // pods of which a good reading may have said another thing since
-	said   map[string]bool            // "name image" of what could be read since
-	forgot map[string]bool            // pods that were let go by hand, and are given by nothing since
-	sited  map[string]bool            // what the URL has, or had since it was well
-	fell   map[string]bool            // papers that were spoilt since
-	filed  map[string]bool            // pods that files gave since
-	booted bool                       // an agent was started since
-	hints  map[string]map[string]bool // what each file named since it was well
+	ran      map[string]run             // what was last found to run, by the name of the pod
+	may      map[string]bool            // pods of which a good reading may have said another thing since
+	said     map[string]bool            // "name image" of what could be read since
+	forgot   map[string]bool            // pods that were let go by hand, and are given by nothing since
+	sited    map[string]bool            // what the URL has, or had since it was well
+	fell     map[string]bool            // papers that were spoilt since
+	siteFell bool                       // whether the URL was spoilt since the last check
+	filed    map[string]bool            // pods that files gave since
+	booted   bool                       // an agent was started since
+	hints    map[string]map[string]bool // what each file named since it was well
 }
 
 // run is a container, and what gave its pod.
