@@ -303,6 +303,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.trash.Run(ctx) })
 	parts.Go(func() { volume.RecordFormerClaims(ctx, a.root.Dir, a.log) })
 	parts.Go(func() { a.hosts.Run(ctx) })
+	parts.Go(func() { a.watchMemory(ctx) })
 	if a.inhibitor != nil {
 		parts.Go(func() { a.inhibitor.Run(ctx) })
 	}

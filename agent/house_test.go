@@ -39,6 +39,7 @@ var (
 		"metrics":      {},
 		"notify":       {"agent/status"},
 		"objects":      {"manifests", "manifests/annotations", "manifests/decode", "manifests/documents", "manifests/podfiles"},
+		"oom":          {},
 		"outcome":      {"agent/objects", "agent/status", "manifests", "manifests/poduid"},
 		"panics":       {},
 		"podlog":       {"agent/disk"},

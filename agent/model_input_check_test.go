@@ -181,6 +181,22 @@ func (w *inputWalk) isHidden(name string) bool {
 	return false
 }
 
+// noteMissing records that a file which was spoilt since the last check may give what runs and
+// nothing gives: it may have moved there.
+func (w *inputWalk) noteMissing(now map[string]run) {
+	for name := range now {
+		if len(w.givers(name)) > 0 {
+			continue
+		}
+		for file := range w.fell {
+			if p := w.papers[file]; p != nil && p.isBad() {
+				w.hint(file, p)
+				w.hints[file][name] = true
+			}
+		}
+	}
+}
+
 func (w *inputWalk) isAnythingBad() bool {
 	_, trouble := w.site.now()
 	return trouble != "" || w.isDoubted() || slices.ContainsFunc(slices.Collect(maps.Values(w.papers)), (*paper).isBad)
@@ -237,6 +253,7 @@ func (w *inputWalk) check() {
 	clear(w.filed)
 	w.booted = false
 	if !w.isLost() {
+		w.noteMissing(now)
 		clear(w.fell)
 		w.siteFell = false
 		w.isNew = w.isNew && !w.hasPods()

@@ -246,7 +246,7 @@ func (m *moments) freeTask() {
 	if !strings.Contains(out, "cannot delete running task") {
 		return
 	}
-	m.Log("containerd holds on to the task of a start that was broken off: it is restarted")
+	m.Logf("containerd holds on to the task of a start that was broken off: it is restarted\n%s", out)
 	check(m.T, m.rig.Runtime.Restart(m.Context()))
 }
 
