@@ -181,6 +181,28 @@ func (w *inputWalk) isHidden(name string) bool {
 	return false
 }
 
+// notePending records which versions wait for what they lack. One takes the place of the pod's former
+// version once that is there, also when nothing that can be read gives it by then.
+func (w *inputWalk) notePending(now map[string]run) {
+	for _, name := range inputPods {
+		givers := w.givers(name)
+		if len(givers) > 0 {
+			delete(w.pending, name)
+		}
+		for _, d := range givers {
+			if r, runs := now[name]; runs && d.image != r.image && w.lacks(name, now) {
+				w.pending[name] = append(w.pending[name], d.image)
+			}
+		}
+	}
+	for name, images := range w.pending {
+		w.may[name] = true
+		for _, image := range images {
+			w.said[name+" "+image] = true
+		}
+	}
+}
+
 // noteMissing records that a file which was spoilt since the last check may give what runs and
 // nothing gives: it may have moved there.
 func (w *inputWalk) noteMissing(now map[string]run) {
@@ -251,6 +273,7 @@ func (w *inputWalk) check() {
 	clear(w.may)
 	clear(w.said)
 	clear(w.filed)
+	w.notePending(now)
 	w.booted = false
 	if !w.isLost() {
 		w.noteMissing(now)

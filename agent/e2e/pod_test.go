@@ -163,6 +163,24 @@ func tellsOfAnOOMKill(w *world) {
 		t := s.ContainerStatuses[0].State.Terminated
 		return t != nil && t.Reason == "OOMKilled" && t.ExitCode == 137
 	})
+	w.write("parent", `
+  hostNetwork: true
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: "registry.test/busybox:1"
+    command: [sh, -c, "tail /dev/zero; sleep 3600"] # with cgroup v2 both are killed
+    resources: {limits: {memory: 24Mi}}
+`)
+	for _, pod := range []string{"hungry", "parent"} {
+		w.until("the kernel's kill in "+pod+" is an event", func() error {
+			out, err := w.agent.CLI(w.Context(), "events", "--for", w.ns+"/"+pod)
+			if err != nil || !strings.Contains(out, "The kernel killed the process tail: it has reached its memory limit") {
+				return fmt.Errorf("%s, %w", out, err)
+			}
+			return nil
+		})
+	}
 }
 
 func waitsForAnImage(w *world) {
