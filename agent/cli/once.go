@@ -85,7 +85,7 @@ func onceCommand() *cli.Command {
 
 // runtimeFlags are those of run that once has too.
 func runtimeFlags() []cli.Flag {
-	shared := []string{"runtime-endpoint", "node-name", "node-labels", "resolv-conf", "cgroup-driver", "cgroup-root",
+	shared := []string{"runtime-endpoint", "node-name", "node-ip", "node-labels", "resolv-conf", "cgroup-driver", "cgroup-root",
 		"config", "image-credential-provider-config", "image-credential-provider-bin-dir", "log-format"}
 	return slices.DeleteFunc(runFlags(), func(f cli.Flag) bool { return !slices.Contains(shared, f.Names()[0]) })
 }

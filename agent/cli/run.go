@@ -28,6 +28,7 @@ func runFlags() []cli.Flag {
 		text("root", command.DefaultRoot, "the `DIR` for volumes, checkpoints and status"),
 		text("pod-logs", "/var/log/pods", "the `DIR` for the containers' logs"),
 		nodeNameFlag(),
+		text("node-ip", "", "the `ADDR` of this machine that pods learn, or one of each family (default: the default route's)"),
 		text("node-labels", "", "the `LABELS` that pods can select besides the usual ones, k=v,k=v"),
 		text("listen", config.Default().Listen, "the TCP `ADDR` of the read-only endpoint; \"\" for none"),
 		text("tls-cert-file", "", "the `FILE` of the certificate that --listen speaks TLS with"),

@@ -73,6 +73,26 @@ func isLoopback(s string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
+// isNodeIP checks the machine's addresses: at most one of each family, which others can reach.
+func isNodeIP(s string) error {
+	families := map[bool]bool{}
+	for _, text := range strings.Split(s, ",") {
+		ip, err := netip.ParseAddr(text)
+		switch {
+		case s == "":
+			return nil
+		case err != nil:
+			return fmt.Errorf("%q is no IP address: write one, or one of each family with a comma between", text)
+		case !ip.IsGlobalUnicast():
+			return fmt.Errorf("%s is no address at which others reach this machine", text)
+		case families[ip.Is4()]:
+			return errors.New("more than one address of a family: write one of IPv4, one of IPv6, or both")
+		}
+		families[ip.Is4()] = true
+	}
+	return nil
+}
+
 func isIP(s string) bool {
 	_, err := netip.ParseAddr(s)
 	return err == nil

@@ -30,6 +30,7 @@ type Config struct {
 	Root              string
 	PodLogs           string
 	Listen            string // "": none
+	NodeIP            string // addresses with a comma between; "": that of the default route
 	HealthzPort       int    // of a TCP address that serves /healthz alone; 0: none
 	HealthzAddress    string // its IP address, of the loopback
 	Socket            string

@@ -46,6 +46,7 @@ func agentRows(c *Config) []row {
 		{"manifestURLTokenFile", "", restart, path(&c.ManifestURLToken, ""), "Bearer token for it. These four files are read again when they change. (ours)"},
 		{"allowInsecureManifests", "", restart, boolean(&c.InsecureManifests, false), "Whether other users than root may write the manifests, and so run anything here as root. Without it\nmonopod refuses to start with a new root folder then, and warns with one that it has used before. (ours)"},
 		{"nodeName", "node-name", restart, text(&c.NodeName, "", nodeName), "What pods get as a suffix; \"\" is the host's name at the first start."},
+		{"nodeIP", "node-ip", restart, text(&c.NodeIP, "", isNodeIP), "The machine's address that pods learn and that hostNetwork pods have, or one of each family, the main\none first: 192.0.2.7,2001:db8::7; \"\" is that of the default route. (ours; a kubelet has the flag)"},
 		{"podNameSuffix", "", restart, boolean(&c.PodNameSuffix, true), "Whether pods are called <name>-<node>, as with a kubelet. (ours)"},
 		{"nodeLabels", "node-labels", live, labels(&c.NodeLabels), "Labels that pods can select besides the usual ones. (ours)"},
 		{"fieldValidation", "", restart, one(&c.Validation, "Strict", "Strict", "Warn", "Ignore"), "Unknown and duplicate fields of manifests: Strict refuses, Warn, Ignore. (ours)"},

@@ -77,7 +77,10 @@ func (m *Node) Now() *podspec.Host {
 		return m.now
 	}
 	n := m.Base
-	n.HostIPs = hostIPs()
+	n.HostIPs = m.Cfg.IPs
+	if len(n.HostIPs) == 0 {
+		n.HostIPs = hostIPs()
+	}
 	var problem error
 	if m.Cfg.ResolvConf == "" {
 		n.Resolv = podspec.LocalResolvConf(n.HostIPs)

@@ -19,6 +19,8 @@ type NodeSettings struct {
 	PodsPerCore int64 // a second limit; 0: none
 	PodPids     int64 // processes and threads of each pod; 0: no limit
 
+	IPs []string // the machine's addresses, the main one first; none: that of the default route
+
 	ResolvConf    string   // "": pods get this machine as name server
 	ClusterDNS    []string // name servers of pods with policy ClusterFirst; none: the machine's
 	ClusterDomain string

@@ -179,10 +179,19 @@ func Node(c config.Config) node.NodeSettings {
 		NodeLabels: c.NodeLabels, AllowedUnsafeSysctls: c.AllowedUnsafeSysctls,
 		Reserved: node.Reservations{System: c.SystemReserved, Agent: c.KubeReserved, Free: free, Unenforced: !slices.Contains(c.Enforce, "pods")},
 		Pressure: pressure, MaxPods: c.MaxPods, PodsPerCore: c.PodsPerCore, PodPids: max(c.PodPids, 0),
+		IPs:        nodeIPs(c.NodeIP),
 		ResolvConf: c.ResolvConf, ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain,
 		SeccompDefault: c.SeccompDefault, NoCFSQuota: !c.CFSQuota, CFSPeriod: c.CFSPeriod, SingleProcessOOMKill: c.SingleProcessOOMKill,
 		CgroupDriver: cmp.Or(c.CgroupDriver, node.DriverAuto), FallbackDriver: c.FallbackDriver, CgroupRoot: c.CgroupRoot,
 	}
+}
+
+// nodeIPs returns the addresses of nodeIP.
+func nodeIPs(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
 }
 
 // Thresholds returns, from evictionHard, the resources that are reserved from pods, and the
