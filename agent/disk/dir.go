@@ -68,7 +68,10 @@ func (d *Dir) walk(below []string) (*Dir, error) {
 }
 
 // Close closes the folder.
-func (d *Dir) Close() error { return unix.Close(d.fd) }
+func (d *Dir) Close() error {
+	d.listing.end()
+	return unix.Close(d.fd)
+}
 
 // Path returns the path of an entry, for messages.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
