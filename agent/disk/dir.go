@@ -251,7 +251,11 @@ func (d *Dir) OpenOwn(name string) (*os.File, error) {
 	if err != nil {
 		return nil, pathError("open", d.Path(name), err)
 	}
-	return openPlace(place, d.Path(name))
+	fd, _, err := openPlace(place)
+	if err != nil {
+		return nil, pathError("open", d.Path(name), err)
+	}
+	return os.NewFile(uintptr(fd), d.Path(name)), nil
 }
 
 // Link gives a file of another folder a name in this one. It first removes an existing entry of
