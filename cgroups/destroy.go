@@ -121,9 +121,9 @@ func (t *tree) processes(path string) []int {
 func (t *tree) members(path string) []int {
 	var pids []int
 	for _, mount := range t.all {
-		for _, dir := range walk(filepath.Join(mount, path)) {
-			b, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-			for line := range strings.Lines(string(b)) {
+		for _, dir := range walk(dirOf(mount, path)) {
+			ids, _ := read(filepath.Join(dir, "cgroup.procs"))
+			for line := range strings.Lines(ids) {
 				if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
 					pids = append(pids, pid)
 				}

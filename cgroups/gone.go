@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -18,8 +17,9 @@ func (m *Manager) Gone(c Class, uid string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, mount := range m.tree.made() {
-		_, err := os.Lstat(filepath.Join(mount, path))
+	var st unix.Stat_t
+	for _, mount := range m.tree.made {
+		err := lstat(dirOf(mount, path), &st)
 		switch {
 		case err == nil:
 		case !errors.Is(err, fs.ErrNotExist):
@@ -38,7 +38,8 @@ func (t *tree) mounted(mount string) error {
 	if t.unified {
 		file = "cgroup.controllers"
 	}
-	if _, err := os.Lstat(filepath.Join(mount, file)); err != nil {
+	var st unix.Stat_t
+	if err := lstat(filepath.Join(mount, file), &st); err != nil {
 		return fmt.Errorf("cgroups at %s: %w", mount, err)
 	}
 	return nil
@@ -59,10 +60,14 @@ func (m *Manager) Counts() (counts []uint64, ok bool) {
 	if names.Driver == None {
 		return nil, false
 	}
-	for _, mount := range m.tree.made() {
-		for _, c := range classes {
-			var st unix.Stat_t
-			if err := unix.Lstat(filepath.Join(mount, names.level(c)), &st); err != nil || st.Nlink < 2 {
+	var levels []string
+	for _, c := range classes {
+		levels = append(levels, names.level(c))
+	}
+	var st unix.Stat_t
+	for _, mount := range m.tree.made {
+		for _, level := range levels {
+			if err := lstat(dirOf(mount, level), &st); err != nil || st.Nlink < 2 {
 				return nil, false
 			}
 			counts = append(counts, uint64(st.Nlink))

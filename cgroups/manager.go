@@ -90,8 +90,8 @@ func Open(cfg Config) (*Manager, error) {
 		return nil, fmt.Errorf("cgroups at %s: %w", cfg.Mount, err)
 	}
 	m := &Manager{names: Names{Root: path.Join("/", cfg.Root)}, tree: t, turn: make(chan struct{}, 1)}
-	for _, mount := range t.made() {
-		if dir := filepath.Join(mount, m.names.Root); !exists(dir) {
+	for _, mount := range t.made {
+		if dir := dirOf(mount, m.names.Root); !exists(dir) {
 			return nil, fmt.Errorf("cgroup root %s: there is no %s", m.names.Root, dir)
 		}
 	}

@@ -38,29 +38,31 @@ type Names struct {
 
 // Pod returns the path of a pod's cgroup in its hierarchies, which is also the
 // cgroup_parent for the runtime; "" with driver None.
-func (n Names) Pod(c Class, uid string) string { return n.path(string(c), "pod"+uid) }
+func (n Names) Pod(c Class, uid string) string { return n.path(c, "pod"+uid) }
 
 // Pods returns the path of the cgroup that holds those of all pods; "" with driver None.
 func (n Names) Pods() string { return n.level(Guaranteed) }
 
 // level returns the path of a class's level; for Guaranteed it is kubepods.
-func (n Names) level(c Class) string { return n.path(string(c)) }
+func (n Names) level(c Class) string { return n.path(c, "") }
 
-func (n Names) path(under ...string) string {
-	return n.in(append([]string{n.Root, "kubepods"}, under...)...)
+// path returns the path of a pod's cgroup, or without a pod that of its class's level.
+func (n Names) path(c Class, pod string) string {
+	return n.in(path.Join("/", n.Root, "kubepods", string(c), pod))
 }
 
 // top returns the path of the cgroup that holds kubepods.
-func (n Names) top() string { return n.in(n.Root) }
+func (n Names) top() string { return n.in(path.Join("/", n.Root)) }
 
-func (n Names) in(parts ...string) string {
+// in returns the path with the names that the driver gives.
+func (n Names) in(p string) string {
 	switch n.Driver {
 	case None:
 		return ""
 	case Systemd:
-		return nested(path.Join(parts...))
+		return nested(p)
 	default:
-		return path.Join("/", path.Join(parts...))
+		return p
 	}
 }
 

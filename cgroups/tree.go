@@ -20,6 +20,7 @@ type tree struct {
 	unified bool
 	dirs    map[string]string // v1: mount point by controller; v2: all controllers the same
 	all     []string          // every mount point; runtimes use more controllers than this package
+	made    []string          // those in which this package creates cgroups
 	mkdir   func(string) error
 	rmdir   func(string) error
 }
@@ -27,6 +28,10 @@ type tree struct {
 // governed are the controllers for which cgroups of pods are created, if the machine has them.
 // systemd is not a controller but systemd's own hierarchy.
 var governed = []string{"cpu", "cpuacct", "cpuset", "memory", "hugetlb", "pids", "systemd"}
+
+// dirOf returns the folder of a cgroup in a hierarchy. Both paths are clean: filepath.Join would
+// copy them thrice to find that out.
+func dirOf(mount, path string) string { return mount + strings.TrimSuffix(path, "/") }
 
 // openTree detects what is mounted at the mount point, usually /sys/fs/cgroup. It is v2 if the
 // unified hierarchy is mounted there itself.
@@ -38,6 +43,7 @@ func openTree(mount string, mkdir, rmdir func(string) error) (*tree, error) {
 		for _, c := range strings.Fields(string(offers)) {
 			t.dirs[c] = mount
 		}
+		t.made = t.all
 		return t, t.require("cpu", "memory")
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -59,6 +65,11 @@ func openTree(mount string, mkdir, rmdir func(string) error) (*tree, error) {
 			t.all = append(t.all, dir)
 		}
 	}
+	for _, c := range governed {
+		if d := t.dirs[c]; d != "" && !slices.Contains(t.made, d) {
+			t.made = append(t.made, d)
+		}
+	}
 	return t, t.require("cpu", "cpuacct", "cpuset", "memory")
 }
 
@@ -71,21 +82,10 @@ func (t *tree) require(controllers ...string) error {
 	return nil
 }
 
-// made returns the mount points in which this package creates cgroups.
-func (t *tree) made() []string {
-	var out []string
-	for _, c := range governed {
-		if d := t.dirs[c]; d != "" && !slices.Contains(out, d) {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
 // writable returns nil if cgroups can be created under path, which must exist.
 func (t *tree) writable(path string) error {
-	for _, mount := range t.made() {
-		dir := filepath.Join(mount, path)
+	for _, mount := range t.made {
+		dir := dirOf(mount, path)
 		if err := unix.Access(dir, unix.W_OK); err != nil {
 			return &fs.PathError{Op: "write", Path: dir, Err: err}
 		}
@@ -95,17 +95,12 @@ func (t *tree) writable(path string) error {
 
 // exists reports whether a cgroup exists in all hierarchies with all its controllers.
 func (t *tree) exists(path string) bool {
-	for _, mount := range t.made() {
-		if !exists(filepath.Join(mount, path)) {
+	for _, mount := range t.made {
+		if !exists(dirOf(mount, path)) {
 			return false
 		}
 	}
 	return !t.unified || len(t.missing(path)) == 0
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // make creates a cgroup and its missing parents.
@@ -113,7 +108,7 @@ func (t *tree) make(path string) error {
 	if t.unified {
 		return t.makeUnified(path)
 	}
-	for _, mount := range t.made() {
+	for _, mount := range t.made {
 		if err := t.makeIn(mount, path); err != nil {
 			return err
 		}
@@ -123,7 +118,7 @@ func (t *tree) make(path string) error {
 
 // makeIn creates a cgroup and its missing parents in one hierarchy of v1.
 func (t *tree) makeIn(mount, path string) error {
-	dir := filepath.Join(mount, path)
+	dir := dirOf(mount, path)
 	err := t.mkdir(dir)
 	if errors.Is(err, fs.ErrNotExist) && path != "/" {
 		if err := t.makeIn(mount, filepath.Dir(path)); err != nil {
@@ -135,37 +130,28 @@ func (t *tree) makeIn(mount, path string) error {
 		return err
 	}
 	if mount == t.dirs["cpuset"] {
-		return t.inherit(mount, path)
+		if _, err := t.inherit(mount, path, "cpuset.cpus"); err != nil {
+			return err
+		}
+		_, err := t.inherit(mount, path, "cpuset.mems")
+		return err
 	}
 	return nil
 }
 
-// inherit copies the cpus and memory nodes of the parent to a cgroup; without them v1 accepts no
-// process.
-func (t *tree) inherit(mount, path string) error {
-	if path == "/" {
-		return nil
+// inherit returns the cpus or memory nodes of a cgroup. One without any, which accepts no process
+// in v1, first gets those of its parent.
+func (t *tree) inherit(mount, path, name string) (string, error) {
+	file := dirOf(mount, path) + "/" + name
+	own, err := read(file)
+	if err != nil || own != "" || path == "/" {
+		return own, err
 	}
-	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
-		own, err := read(filepath.Join(mount, path, name))
-		if err != nil {
-			return err
-		}
-		if own != "" {
-			continue
-		}
-		if err := t.inherit(mount, filepath.Dir(path)); err != nil {
-			return err
-		}
-		above, err := read(filepath.Join(mount, filepath.Dir(path), name))
-		if err == nil {
-			err = write(filepath.Join(mount, path, name), above)
-		}
-		if err != nil {
-			return err
-		}
+	above, err := t.inherit(mount, filepath.Dir(path), name)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	return above, write(file, above)
 }
 
 // set writes as many values of a cgroup as it can. lacking is the error of those for which the
@@ -177,8 +163,8 @@ func (t *tree) set(path string, r Resources) (lacking, err error) {
 		if mount == "" {
 			continue
 		}
-		err := write(filepath.Join(mount, path, f.name), f.value)
-		isLacking := errors.Is(err, fs.ErrNotExist) && exists(filepath.Join(mount, path))
+		err := write(dirOf(mount, path)+"/"+f.name, f.value)
+		isLacking := errors.Is(err, fs.ErrNotExist) && exists(dirOf(mount, path))
 		switch {
 		case err == nil || f.optional && errors.Is(err, fs.ErrNotExist):
 		case isLacking:
@@ -194,7 +180,7 @@ func (t *tree) set(path string, r Resources) (lacking, err error) {
 func (t *tree) children(path string) []string {
 	var out []string
 	for _, mount := range t.all {
-		entries, _ := os.ReadDir(filepath.Join(mount, path))
+		entries, _ := os.ReadDir(dirOf(mount, path))
 		for _, e := range entries {
 			if e.IsDir() && !slices.Contains(out, e.Name()) {
 				out = append(out, e.Name())
@@ -206,7 +192,7 @@ func (t *tree) children(path string) []string {
 
 // there reports whether a cgroup exists in any hierarchy.
 func (t *tree) there(path string) bool {
-	return slices.ContainsFunc(t.all, func(mount string) bool { return exists(filepath.Join(mount, path)) })
+	return slices.ContainsFunc(t.all, func(mount string) bool { return exists(dirOf(mount, path)) })
 }
 
 // A folder may be busy for a moment after its last process has ended.
@@ -221,7 +207,7 @@ const (
 func (t *tree) remove(path string) error {
 	var errs []error
 	for _, mount := range t.all {
-		for _, dir := range slices.Backward(walk(filepath.Join(mount, path))) {
+		for _, dir := range slices.Backward(walk(dirOf(mount, path))) {
 			errs = append(errs, t.removeDir(dir))
 		}
 	}
@@ -252,19 +238,4 @@ func walk(top string) (dirs []string) {
 		return nil // removed meanwhile
 	})
 	return dirs
-}
-
-func read(path string) (string, error) {
-	b, err := os.ReadFile(path)
-	return strings.TrimSpace(string(b)), err
-}
-
-// write writes a value in a single call, as the kernel requires. It never creates a file.
-func write(path, value string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(value)
-	return errors.Join(err, f.Close())
 }

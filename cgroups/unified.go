@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,8 +12,8 @@ import (
 
 // missing returns the controllers that the machine has and a cgroup does not (v2).
 func (t *tree) missing(path string) []string {
-	b, _ := os.ReadFile(filepath.Join(t.all[0], path, "cgroup.controllers"))
-	has := strings.Fields(string(b))
+	text, _ := read(filepath.Join(t.all[0], path, "cgroup.controllers"))
+	has := strings.Fields(text)
 	var out []string
 	for _, c := range governed {
 		if t.dirs[c] != "" && !slices.Contains(has, c) {

@@ -2,7 +2,6 @@ package cgroups
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -43,7 +42,7 @@ func (m *Manager) MemoryInUse(c Class, uid string) (int64, error) {
 }
 
 // memory returns the path of a file of a cgroup's memory controller.
-func (t *tree) memory(path, name string) string { return filepath.Join(t.dirs["memory"], path, name) }
+func (t *tree) memory(path, name string) string { return dirOf(t.dirs["memory"], path) + "/" + name }
 
 func (t *tree) number(path, name string) (int64, error) {
 	text, err := read(t.memory(path, name))

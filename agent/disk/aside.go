@@ -30,9 +30,12 @@ func Aside(path string) error {
 // replace is os.Rename for files. If there is a folder at path, which only a damaged disk causes,
 // it moves the folder aside.
 func replace(part, path string) error {
-	err := os.Rename(part, path)
-	if i, no := os.Lstat(path); err == nil || no != nil || !i.IsDir() {
-		return err
+	err := unix.Renameat(unix.AT_FDCWD, part, unix.AT_FDCWD, path) // os.Rename looks at path each time
+	if err == nil {
+		return nil
+	}
+	if i, no := os.Lstat(path); no != nil || !i.IsDir() {
+		return &os.LinkError{Op: "rename", Old: part, New: path, Err: err}
 	}
 	if err := Aside(path); err != nil {
 		return err

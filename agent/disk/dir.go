@@ -68,7 +68,10 @@ func (d *Dir) walk(below []string) (*Dir, error) {
 }
 
 // Close closes the folder.
-func (d *Dir) Close() error { return unix.Close(d.fd) }
+func (d *Dir) Close() error {
+	d.listing.end()
+	return unix.Close(d.fd)
+}
 
 // Path returns the path of an entry, for messages.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
@@ -248,7 +251,11 @@ func (d *Dir) OpenOwn(name string) (*os.File, error) {
 	if err != nil {
 		return nil, pathError("open", d.Path(name), err)
 	}
-	return openPlace(place, d.Path(name))
+	fd, _, err := openPlace(place)
+	if err != nil {
+		return nil, pathError("open", d.Path(name), err)
+	}
+	return os.NewFile(uintptr(fd), d.Path(name)), nil
 }
 
 // Link gives a file of another folder a name in this one. It first removes an existing entry of

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,11 +19,15 @@ type entry struct {
 // mayBeDir reports whether the entry is a folder, or only opening it can show whether it is.
 func (e entry) mayBeDir() bool { return e.kind == unix.DT_DIR || e.kind == unix.DT_UNKNOWN }
 
+// blocks has the buffers of listings that are over.
+var blocks = sync.Pool{New: func() any { return new([8 << 10]byte) }}
+
 // listing lists the entries of an open folder, with few in memory at a time.
 type listing struct {
-	block, rest []byte // the last result of getdents64, and the unread rest of it
-	now, behind int64  // positions of the last returned entry, and of the one behind it
-	again       bool   // return the last entry once more
+	block       *[8 << 10]byte // the last result of getdents64; nil: not read yet
+	rest        []byte         // the unread rest of it
+	now, behind int64          // positions of the last returned entry, and of the one behind it
+	again       bool           // return the last entry once more
 	last        entry
 	came        int // entries returned since the beginning
 }
@@ -52,16 +57,24 @@ func (l *listing) next(fd int) (e entry, ok bool, err error) {
 // read reads the next part of the folder; false: there is no more.
 func (l *listing) read(fd int) (bool, error) {
 	if l.block == nil {
-		l.block = make([]byte, 8<<10)
+		l.block = blocks.Get().(*[8 << 10]byte)
 	}
 	for {
-		n, err := unix.Getdents(fd, l.block)
+		n, err := unix.Getdents(fd, l.block[:])
 		if err == unix.EINTR {
 			continue
 		}
 		l.rest = l.block[:max(n, 0)]
 		return n > 0, err
 	}
+}
+
+// end gives the buffer to the next listing.
+func (l *listing) end() {
+	if l.block != nil {
+		blocks.Put(l.block)
+	}
+	l.block, l.rest = nil, nil
 }
 
 // cut returns the first unread entry: a linux_dirent64.

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -91,37 +92,57 @@ func Tail(path string, depth, limit int) ([]byte, error) {
 	return b[:n], err
 }
 
-// openFile opens a file by its name in an open folder. It checks the type before it opens the file,
-// as opening a device can have side effects; it opens the file through the reference that it
-// checked, so that the file cannot be exchanged in between.
+// openFile opens a regular file by its name in an open folder.
 func openFile(dir int, name, path string) (*os.File, error) {
-	place, err := openat(dir, name, unix.O_PATH)
-	if err != nil {
-		return nil, pathError("open", path, err)
-	}
-	return openPlace(place, path)
-}
-
-// openPlace opens a file from a reference (O_PATH), and closes the reference. It opens no device
-// and waits for no pipe.
-func openPlace(place int, path string) (*os.File, error) {
-	defer unix.Close(place)
-	var s unix.Stat_t
-	if err := unix.Fstat(place, &s); err != nil {
-		return nil, pathError("open", path, err)
-	}
-	switch s.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-	case unix.S_IFLNK:
-		return nil, pathError("open", path, ErrLink)
-	default:
-		return nil, pathError("open", path, ErrNotRegular)
-	}
-	fd, err := reopen(place)
+	fd, _, err := openRegular(dir, name)
 	if err != nil {
 		return nil, pathError("open", path, err)
 	}
 	return os.NewFile(uintptr(fd), path), nil
+}
+
+// openRegular opens a regular file by its name in an open folder. It checks the type before it
+// opens the file, as opening a device can have side effects; it opens the file through the
+// reference that it checked, so that the file cannot be exchanged in between.
+func openRegular(dir int, name string) (fd int, s Stat, err error) {
+	place, err := openat(dir, name, unix.O_PATH)
+	if err != nil {
+		return -1, s, err
+	}
+	return openPlace(place)
+}
+
+// openPlace opens a file from a reference (O_PATH), and closes the reference. It opens no device
+// and waits for no pipe.
+func openPlace(place int) (fd int, s Stat, err error) {
+	defer unix.Close(place)
+	if err := unix.Fstat(place, &s.Stat_t); err != nil {
+		return -1, s, err
+	}
+	if err := s.Regular(); err != nil {
+		return -1, s, err
+	}
+	fd, err = reopen(place)
+	return fd, s, err
+}
+
+// readWhole reads an open file of about that size, and of at most so many bytes.
+func readWhole(fd int, size int64, most int) ([]byte, error) {
+	b := make([]byte, 0, min(size, int64(most))+1) // one more shows the end
+	for len(b) <= most {
+		b = slices.Grow(b, 1)
+		n, err := unix.Read(fd, b[len(b):cap(b)])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return b, nil
+		default:
+			b = b[:len(b)+n]
+		}
+	}
+	return nil, unix.EFBIG
 }
 
 func pathError(op, path string, err error) error {

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // limit is larger than any state file, in bytes: the largest is the answer of a manifest URL, of up
@@ -35,24 +37,20 @@ func (d *Damaged) Unwrap() error { return d.Err }
 // *Damaged if reading the file again would not help.
 func Read(path string, parse func([]byte) error) error {
 	damaged := func(err error) error { return &Damaged{Path: path, Err: err} }
-	f, err := Open(path, 0)
+	fd, s, err := openRegular(unix.AT_FDCWD, path)
 	switch {
 	case errors.Is(err, ErrLink), errors.Is(err, ErrNotRegular):
-		return damaged(errors.Unwrap(err))
+		return damaged(err)
 	case err != nil:
-		return err
+		return pathError("open", path, err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	defer unix.Close(fd)
+	if s.Size() > limit {
+		return damaged(fmt.Errorf("it has %d bytes", s.Size()))
+	}
+	b, err := readWhole(fd, s.Size(), limit)
 	if err != nil {
-		return err
-	}
-	if info.Size() > limit {
-		return damaged(fmt.Errorf("it has %d bytes", info.Size()))
-	}
-	b, err := ReadAll(f, limit)
-	if err != nil {
-		return err
+		return pathError("read", path, err)
 	}
 	if err := check(b); err != nil {
 		return damaged(err)

@@ -37,7 +37,6 @@ type Trail struct {
 	open   []*Dir   // the deepest of them
 	paths  []string // paths of the first levels, for messages
 	far    string   // the path in messages of the levels behind those
-	spare  [][]byte // listing buffers of closed folders, for reuse
 }
 
 // level is what is kept of each folder, open or not.
@@ -86,19 +85,7 @@ func (t *Trail) Down(name string) error {
 
 // dir returns the open folder at a depth.
 func (t *Trail) dir(fd, depth int) *Dir {
-	d := &Dir{fd: fd, path: t.pathOf(depth)}
-	if n := len(t.spare); n > 0 {
-		d.listing.block, t.spare = t.spare[n-1], t.spare[:n-1]
-	}
-	return d
-}
-
-// close closes a folder and keeps its buffer for another one.
-func (t *Trail) close(d *Dir) {
-	d.Close()
-	if d.listing.block != nil {
-		t.spare = append(t.spare, d.listing.block)
-	}
+	return &Dir{fd: fd, path: t.pathOf(depth)}
 }
 
 // pathOf returns the path of the folder at a depth; for deep ones only the beginning.
@@ -118,7 +105,7 @@ func (t *Trail) pathOf(depth int) string {
 func (t *Trail) shut() {
 	d := t.open[0]
 	t.levels[len(t.levels)-len(t.open)].at = d.listing.now
-	t.close(d)
+	d.Close()
 	t.open = append(t.open[:0], t.open[1:]...)
 }
 
@@ -146,7 +133,7 @@ func (t *Trail) above() (in *Dir, again bool, err error) {
 		err = in.listing.seek(fd, t.levels[depth-1].at)
 	}
 	if err != nil {
-		t.close(in)
+		in.Close()
 		return nil, false, err
 	}
 	in.listing.came = 1 // the folder for which it was left
@@ -165,7 +152,7 @@ func (t *Trail) Up() error {
 
 // leave closes the present folder. Its parent must be open.
 func (t *Trail) leave() {
-	t.close(t.Now())
+	t.Now().Close()
 	t.open, t.levels = t.open[:len(t.open)-1], t.levels[:len(t.levels)-1]
 	if len(t.levels) < len(t.paths) {
 		t.paths, t.far = t.paths[:len(t.levels)], ""

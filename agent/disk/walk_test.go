@@ -122,7 +122,7 @@ func TestAWalkOfDeepFoldersTakesLittleAndTimeByTheirNumber(t *testing.T) {
 	if open > maxOpen+30 {
 		t.Errorf("%d files are open", open)
 	}
-	if kept > 32<<20 || all > 256<<20 {
+	if kept > 32<<20 || all > 768<<20 { // a buffer for each listing is 1.6 GB; the race detector has a pool drop one in four
 		t.Errorf("%d MB allocated, %d MB kept", all>>20, kept>>20)
 	}
 }

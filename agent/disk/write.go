@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // TempPrefix is the prefix of the names of incomplete files, except those of EnsureFile. It is
@@ -47,12 +49,12 @@ func EnsureFile(path string, data []byte, perm fs.FileMode) error {
 	}
 	// The name is fixed, so that the next call reuses it: these folders are not swept.
 	part := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := create(part)
 	if errors.Is(err, fs.ErrExist) { // left by an agent that was killed
 		if err := os.Remove(part); err != nil {
 			return err
 		}
-		f, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		f, err = create(part)
 	}
 	if err != nil {
 		return err
@@ -62,17 +64,15 @@ func EnsureFile(path string, data []byte, perm fs.FileMode) error {
 
 // holds reports whether a file is as EnsureFile would write it.
 func holds(path string, data []byte, perm fs.FileMode) bool {
-	f, err := Open(path, 0)
+	fd, s, err := openRegular(unix.AT_FDCWD, path)
 	if err != nil {
 		return false
 	}
-	defer f.Close()
-	s, err := StatOf(f)
-	if err != nil || s.Size() != int64(len(data)) || s.Mode&0o7777 != uint32(perm.Perm()) || int(s.Uid) != os.Geteuid() {
+	defer unix.Close(fd)
+	if s.Size() != int64(len(data)) || s.Mode&0o7777 != uint32(perm.Perm()) || int(s.Uid) != os.Geteuid() {
 		return false
 	}
-	b := make([]byte, len(data))
-	_, err = f.ReadAt(b, 0)
+	b, err := readWhole(fd, s.Size(), len(data))
 	return err == nil && bytes.Equal(b, data)
 }
 
@@ -83,12 +83,6 @@ var files, bytesOf, syncs atomic.Int64
 
 // WrittenSoFar returns the present counts.
 func WrittenSoFar() Written { return Written{files.Load(), bytesOf.Load(), syncs.Load()} }
-
-// Sync is (*os.File).Sync, counted.
-func Sync(f *os.File) error {
-	syncs.Add(1)
-	return f.Sync()
-}
 
 // Unwritable reports whether an error means that a disk accepts no data: it is full, over a quota
 // or read-only, or fails. Its files may still be readable.
@@ -114,7 +108,7 @@ func RemoveTemps(dir string) error {
 // replaceFile replaces a file by a new one: completely or not at all while the machine has power,
 // and, if synced, after a power cut, too.
 func replaceFile(path string, data []byte, perm fs.FileMode, synced bool) error {
-	f, err := os.CreateTemp(filepath.Dir(path), TempPrefix+"*")
+	f, err := createTemp(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
@@ -127,13 +121,13 @@ func replaceFile(path string, data []byte, perm fs.FileMode, synced bool) error 
 }
 
 // complete writes to a new file of mode 0600, closes it and renames it to path.
-func complete(f *os.File, path string, data []byte, perm fs.FileMode, synced bool) error {
-	err := fill(f, data, perm, synced)
+func complete(f newFile, path string, data []byte, perm fs.FileMode, synced bool) error {
+	err := f.fill(data, perm, synced)
 	if err == nil {
-		err = replace(f.Name(), path)
+		err = replace(f.path, path)
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		os.Remove(f.path)
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
 	return nil
@@ -151,25 +145,13 @@ func nameless(err error) error {
 	return err
 }
 
-// fill writes, syncs and closes f.
-func fill(f *os.File, data []byte, perm fs.FileMode, synced bool) error {
-	_, err := f.Write(data)
-	if err == nil && perm != 0o600 { // the mode at creation
-		err = f.Chmod(perm)
-	}
-	if err == nil && synced {
-		err = Sync(f)
-	}
-	return errors.Join(err, f.Close())
-}
-
 // SyncDir makes changes of a folder's entries durable.
 func SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("sync folder %s: %w", dir, err)
+	fd, err := open(dir, unix.O_RDONLY)
+	if err == nil {
+		err = errors.Join(syncFile(fd), unix.Close(fd))
 	}
-	if err := errors.Join(Sync(d), d.Close()); err != nil {
+	if err != nil {
 		return fmt.Errorf("sync folder %s: %w", dir, err)
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func names(t *testing.T, dir string) string {
@@ -102,5 +104,44 @@ func TestAKilledWriterLeavesAWholeFile(t *testing.T) {
 	must(t, RemoveTemps(dir))
 	if got := names(t, dir); strings.Contains(got, TempPrefix) {
 		t.Errorf("the folder holds %q", got)
+	}
+}
+
+// An os.File for each would have the poller of the network look at it.
+func TestFilesAreWrittenAndReadWithFewAllocations(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	for _, row := range []struct {
+		what string
+		do   func() error
+		most float64
+	}{
+		{"a write", func() error { return WriteFile(path, []byte("text"), 0o600) }, 10},
+		{"a file that is so already", func() error { return EnsureFile(path, []byte("text"), 0o600) }, 4},
+		{"a read", func() error { return Read(path, func([]byte) error { return nil }) }, 6},
+	} {
+		n := testing.AllocsPerRun(10, func() { must(t, row.do()) })
+		if n > row.most {
+			t.Errorf("%s takes %v allocations, want at most %v", row.what, n, row.most)
+		}
+	}
+}
+
+func TestAFileThatOutgrowsItsSizeIsReadWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	text := strings.Repeat("text", 1000)
+	write(t, text, path)
+	for _, size := range []int64{0, 1, int64(len(text)) - 1, int64(len(text)), limit + 1} {
+		fd, err := open(path, os.O_RDONLY)
+		must(t, err)
+		if b, err := readWhole(fd, size, limit); string(b) != text || err != nil {
+			t.Errorf("of %d bytes %d are read: %v", len(text), len(b), err)
+		}
+		must(t, unix.Close(fd))
+	}
+	fd, err := open(path, os.O_RDONLY)
+	must(t, err)
+	defer unix.Close(fd)
+	if b, err := readWhole(fd, 1, len(text)-1); err == nil {
+		t.Errorf("%d bytes are read, more than allowed", len(b))
 	}
 }

@@ -27,25 +27,34 @@ func podFile(key string) string {
 	return filepath.Join("pods", name+".json")
 }
 
-// encode returns v as indented JSON, a pod with its kind.
-func encode(v any) ([]byte, error) {
+// encoder encodes reports, each in the room of the one before. One goroutine uses it. The zero value
+// is ready.
+type encoder struct {
+	text bytes.Buffer
+	json *json.Encoder // to text; it has room of its own for the indentation
+}
+
+// encode returns v as indented JSON, a pod with its kind. It is valid until the next call.
+func (e *encoder) encode(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case *v1.Pod:
 		p := *v
 		p.APIVersion, p.Kind = "v1", "Pod"
-		return encodeAt("", &p)
+		return e.encodeAt("", &p)
 	case *joinedManifests:
 		return v.encoded.encode((*Store)(v).join())
 	}
-	return encodeAt("", v)
+	return e.encodeAt("", v)
 }
 
-// encodeAt returns v as JSON for a line that is indented so far.
-func encodeAt(indentation string, v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent(indentation, "  ")
-	err := e.Encode(v)
-	return b.Bytes(), err
+// encodeAt returns v as JSON for a line that is indented so far. It is valid until the next call.
+func (e *encoder) encodeAt(indentation string, v any) ([]byte, error) {
+	if e.json == nil {
+		e.json = json.NewEncoder(&e.text)
+		e.json.SetEscapeHTML(false)
+	}
+	e.text.Reset()
+	e.json.SetIndent(indentation, "  ")
+	err := e.json.Encode(v)
+	return e.text.Bytes(), err
 }

@@ -11,6 +11,8 @@ import (
 type encodedFiles struct {
 	files map[string]*encodedFile // by path
 	all   []byte                  // room for a report
+	rest  encoder                 // of all but the files
+	each  encoder                 // of a file
 }
 
 // encodedFile is the encoding of one file in a report.
@@ -23,11 +25,11 @@ type encodedFile struct {
 // folder's name, in which quotes are escaped.
 const noFiles = `"files": []`
 
-// encode returns what encodeAt returns for a report. It is valid until the next call.
+// encode returns what an encoder returns for a report. It is valid until the next call.
 func (e *encodedFiles) encode(m Manifests) ([]byte, error) {
 	files := m.Files
 	m.Files = []File{}
-	rest, err := encodeAt("", m)
+	rest, err := e.rest.encodeAt("", m)
 	if err != nil || len(files) == 0 {
 		return rest, err
 	}
@@ -56,14 +58,14 @@ func (e *encodedFiles) file(f *File) ([]byte, error) {
 	if known != nil && known.of.same(f) {
 		return known.text, nil
 	}
-	text, err := encodeAt("    ", f)
+	text, err := e.each.encodeAt("    ", f)
 	if err != nil {
 		return nil, err
 	}
 	if e.files == nil {
 		e.files = map[string]*encodedFile{}
 	}
-	text = bytes.TrimSuffix(text, []byte("\n"))
+	text = bytes.Clone(bytes.TrimSuffix(text, []byte("\n")))
 	e.files[f.Path] = &encodedFile{*f, text}
 	return text, nil
 }

@@ -23,6 +23,7 @@ func someFiles(n int) Manifests {
 
 func TestAReportByFilesIsTheWholeOne(t *testing.T) {
 	var e encodedFiles
+	var whole encoder
 	m := someFiles(5)
 	for _, row := range []struct {
 		name   string
@@ -39,7 +40,7 @@ func TestAReportByFilesIsTheWholeOne(t *testing.T) {
 		{"some again", func() { m = someFiles(2) }},
 	} {
 		row.change()
-		want, wrong := encodeAt("", m)
+		want, wrong := whole.encodeAt("", m)
 		got, err := e.encode(m)
 		if wrong != nil || err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: %v\n%s\nwant\n%s", row.name, err, got, want)

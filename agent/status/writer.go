@@ -49,6 +49,7 @@ type writer struct {
 	closing chan struct{}
 	done    chan struct{}
 	logged  map[string]bool // causes logged since writes last worked; the goroutine's own
+	encoder encoder         // the goroutine's own
 
 	mu     sync.Mutex // guards what follows
 	jobs   map[string]*job
@@ -233,7 +234,7 @@ func (w *writer) do(file string, j *job) (err error) {
 	if j.value == nil {
 		return disk.Remove(path)
 	}
-	data, err := encode(j.value)
+	data, err := w.encoder.encode(j.value)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
