@@ -119,6 +119,9 @@ func (w *inputWalk) observe() {
 			}
 		}
 		isOther := len(images) > 0 && !images[r.image]
+		if p := w.papers[r.owner]; !gives && len(images) > 0 && (p == nil || !p.isBad()) {
+			w.moved[name] = true
+		}
 		switch {
 		case gives && own.image != r.image:
 			w.may[name] = true
@@ -145,7 +148,7 @@ func (w *inputWalk) fateOf(name string) fate {
 		return mayRun
 	case !ran:
 		return mustGo
-	case !w.may[name] && w.isKept(r.owner):
+	case !w.may[name] && !w.moved[name] && w.isKept(r.owner):
 		return mustStay
 	case w.isKept(r.owner), w.isDoubted() && w.filed[name], trouble != "" && w.sited[name], w.isHidden(name):
 		return mayRun
@@ -273,6 +276,7 @@ func (w *inputWalk) check() {
 	clear(w.may)
 	clear(w.said)
 	clear(w.filed)
+	clear(w.moved)
 	w.notePending(now)
 	w.booted = false
 	if !w.isLost() {

@@ -49,6 +49,7 @@ type inputWalk struct {
 	fell     map[string]bool            // papers that were spoilt since
 	siteFell bool                       // whether the URL was spoilt since the last check
 	filed    map[string]bool            // pods that files gave since
+	moved    map[string]bool            // pods that another file gave since, and the one that they were of did not
 	pending  map[string][]string        // the images of versions that wait for what they lack, by the name of their pod
 	booted   bool                       // an agent was started since
 	hints    map[string]map[string]bool // what each file named since it was well
@@ -117,7 +118,7 @@ func walkInputs(t *testing.T, seed uint64, steps int) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &inputWalk{rig: &rig{T: t, Runtime: critest.New(t), dir: filepath.Join(dir, "root"), log: &lines{}},
 			home: filepath.Join(dir, "home"), folder: filepath.Join(dir, "manifests"), papers: map[string]*paper{}, site: newSite(),
-			ran: map[string]run{}, may: map[string]bool{}, said: map[string]bool{}, forgot: map[string]bool{}, sited: map[string]bool{}, fell: map[string]bool{}, filed: map[string]bool{}, pending: map[string][]string{}, hints: map[string]map[string]bool{}}
+			ran: map[string]run{}, may: map[string]bool{}, said: map[string]bool{}, forgot: map[string]bool{}, sited: map[string]bool{}, fell: map[string]bool{}, filed: map[string]bool{}, moved: map[string]bool{}, pending: map[string][]string{}, hints: map[string]map[string]bool{}}
 		noErr(t, os.MkdirAll(filepath.Join(w.home, "0"), 0o700))
 		w.AddImage("img:1", "img:2", "img:3")
 		w.CountOnly()
