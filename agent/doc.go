@@ -45,6 +45,7 @@
 //	  hold/                    the owner's requests: stopped pods, held versions
 //	  checkpoint/              what survives on disk
 //	  update/                  pure: how a running pod becomes the next version of itself
+//	  cpus/                    pure: which containers get CPUs of their own
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
 //	  probe/ hook/             checks containers; runs their hooks at start and stop

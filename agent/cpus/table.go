@@ -1,0 +1,166 @@
+package cpus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/podspec"
+)
+
+// Table is which containers have CPUs of their own. It must not be used by two goroutines at once.
+type Table struct {
+	policy *Policy
+	shared Set
+	own    map[string]map[string]Set // by the uid of the pod and the name of the container
+	reuse  Set                       // what later containers of the pod reuseOf take first
+	of     string
+}
+
+// NewTable returns the table of a machine without pods.
+func NewTable(p *Policy) *Table {
+	t := &Table{policy: p, own: map[string]map[string]Set{}}
+	if p.isStatic {
+		t.shared = p.usable()
+	}
+	return t
+}
+
+// usable returns all CPUs that containers may use, shared or not.
+func (p *Policy) usable() Set {
+	if p.o.strict {
+		return p.m.All().Minus(p.reserved)
+	}
+	return p.m.All()
+}
+
+// Request is what a container requests.
+type Request struct {
+	Container string
+	CPUs      int  // of its own; 0: none
+	Init      bool // it ends before the containers after it start
+}
+
+// Requests returns what the containers of a pod request, in the order in which they get it: a whole
+// number of CPUs in a Guaranteed pod is a request for CPUs of its own.
+func Requests(p *v1.Pod) []Request {
+	exclusive := podspec.QosClass(p) == v1.PodQOSGuaranteed && p.Spec.Resources == nil
+	var all []Request
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		r := Request{Container: c.Name, Init: podspec.IsInitName(p, c.Name) && !podspec.Restartable(&c)}
+		if cpu := c.Resources.Requests.Cpu(); exclusive && cpu.Value()*1000 == cpu.MilliValue() {
+			r.CPUs = int(cpu.Value())
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// Refusal is why a pod cannot have the CPUs that it requests, in the kubelet's words.
+type Refusal struct {
+	Reason, Message string
+}
+
+// Admit assigns CPUs to the containers of a pod. What a container already has stays. If the pod is
+// refused, what its first containers got stays, too, until Keep is told that the pod is not active.
+func (t *Table) Admit(uid string, all []Request) *Refusal {
+	if !t.policy.isStatic {
+		return nil
+	}
+	for _, r := range all {
+		if r.CPUs == 0 {
+			continue
+		}
+		if refusal := t.assign(uid, r); refusal != nil {
+			return refusal
+		}
+	}
+	return nil
+}
+
+// assign gives one container its CPUs.
+func (t *Table) assign(uid string, r Request) *Refusal {
+	if t.of != uid {
+		t.of, t.reuse = uid, nil
+	}
+	own, has := t.own[uid][r.Container]
+	if refusal := t.checkCores(r.CPUs, has); refusal != nil {
+		return refusal
+	}
+	if !has {
+		var err error
+		own, err = take(t.policy.m, t.policy.o, t.shared.Minus(t.policy.reserved).Or(t.reuse), r.CPUs)
+		if err != nil {
+			return &Refusal{"UnexpectedAdmissionError", fmt.Sprintf("Allocate failed due to %v, which is unexpected", err)}
+		}
+		t.set(uid, r.Container, own)
+	}
+	if r.Init {
+		t.reuse = t.reuse.Or(own)
+	} else {
+		t.reuse = t.reuse.Minus(own)
+	}
+	return nil
+}
+
+func (t *Table) set(uid, container string, own Set) {
+	if t.own[uid] == nil {
+		t.own[uid] = map[string]Set{}
+	}
+	t.own[uid][container] = own
+	t.shared = t.shared.Minus(own)
+}
+
+// checkCores refuses a request that would share a core, with full-pcpus-only. As in a kubelet it
+// does not count what an init container of the same pod has.
+func (t *Table) checkCores(n int, has bool) *Refusal {
+	per, free := t.policy.m.per(core), len(t.shared.Minus(t.policy.whole))
+	switch {
+	case !t.policy.o.fullCores:
+		return nil
+	case n%per != 0:
+		return &Refusal{"SMTAlignmentError", fmt.Sprintf("SMT Alignment Error: requested %d cpus not multiple cpus per core = %d", n, per)}
+	case !has && n > free:
+		return &Refusal{"SMTAlignmentError", fmt.Sprintf(
+			"SMT Alignment Error: not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d, CPUs per core = %d", free, n, per)}
+	}
+	return nil
+}
+
+// Keep frees what containers have that are not of an active pod.
+func (t *Table) Keep(isActive func(uid, container string) bool) {
+	for _, uid := range slices.Sorted(maps.Keys(t.own)) {
+		for _, container := range slices.Sorted(maps.Keys(t.own[uid])) {
+			if !isActive(uid, container) {
+				t.free(uid, container)
+			}
+		}
+	}
+}
+
+// free frees what a container has, but for what its siblings have, too.
+func (t *Table) free(uid, container string) {
+	own := t.own[uid][container]
+	delete(t.own[uid], container)
+	for _, sibling := range t.own[uid] {
+		own = own.Minus(sibling)
+	}
+	if len(t.own[uid]) == 0 {
+		delete(t.own, uid)
+	}
+	t.shared = t.shared.Or(own)
+}
+
+// Of returns the CPUs on which a container runs, and whether they are its own. An empty set is no
+// restriction.
+func (t *Table) Of(uid, container string) (_ Set, isOwn bool) {
+	if own, has := t.own[uid][container]; has {
+		return own, true
+	}
+	return t.shared, false
+}
+
+// HasOwn reports whether a container of the pod has CPUs of its own.
+func (t *Table) HasOwn(uid string) bool { return len(t.own[uid]) > 0 }
