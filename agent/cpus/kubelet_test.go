@@ -227,7 +227,7 @@ func (k *rerun) step(i int, s recordedStep) {
 	case "reconcile":
 		k.clean()
 		var got [][2]string
-		for _, u := range k.table.Updates(k.running(), k.sent) {
+		for _, u := range k.table.Updates(k.running(), func(r Running) string { return k.sent[r.Key] }) {
 			got = append(got, [2]string{u.ID, u.CPUs})
 			k.sent[u.Key] = u.CPUs
 		}

@@ -112,6 +112,12 @@ var conflicts = [][2]string{
 	{"prefer-align-cpus-by-uncorecache", "distribute-cpus-across-numa"},
 }
 
+// CheckOption checks one policy option by itself.
+func CheckOption(name, value string) error {
+	_, err := parseOptions(Settings{Options: map[string]string{name: value}})
+	return err
+}
+
 func parseOptions(s Settings) (o options, err error) {
 	// Places of all options but align-by-socket: it means nothing without hints of the topology.
 	places := map[string]*bool{"full-pcpus-only": &o.fullCores, "strict-cpu-reservation": &o.strict, "prefer-align-cpus-by-uncorecache": &o.uncore,

@@ -16,12 +16,12 @@ type Update struct {
 }
 
 // Updates returns which of the running containers need other CPUs than those that were sent to them
-// last.
-func (t *Table) Updates(running []Running, sent map[Key]string) []Update {
+// last, "" if none were.
+func (t *Table) Updates(running []Running, sent func(Running) string) []Update {
 	var all []Update
 	for _, r := range running {
 		set, _ := t.Of(r.UID, r.Container)
-		if text := set.String(); text != "" && text != sent[r.Key] {
+		if text := set.String(); text != "" && text != sent(r) {
 			all = append(all, Update{r, text})
 		}
 	}

@@ -43,16 +43,11 @@ type Request struct {
 	Init      bool // it ends before the containers after it start
 }
 
-// Requests returns what the containers of a pod request, in the order in which they get it: a whole
-// number of CPUs in a Guaranteed pod is a request for CPUs of its own.
+// Requests returns what the containers of a pod request, in the order in which they get it.
 func Requests(p *v1.Pod) []Request {
-	exclusive := podspec.QosClass(p) == v1.PodQOSGuaranteed && p.Spec.Resources == nil
 	var all []Request
 	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
-		r := Request{Container: c.Name, Init: podspec.IsInitName(p, c.Name) && !podspec.Restartable(&c)}
-		if cpu := c.Resources.Requests.Cpu(); exclusive && cpu.Value()*1000 == cpu.MilliValue() {
-			r.CPUs = int(cpu.Value())
-		}
+		r := Request{Container: c.Name, CPUs: podspec.OwnCPUs(p, &c), Init: podspec.IsInitName(p, c.Name) && !podspec.Restartable(&c)}
 		all = append(all, r)
 	}
 	return all
@@ -63,35 +58,66 @@ type Refusal struct {
 	Reason, Message string
 }
 
-// Admit assigns CPUs to the containers of a pod. What a container already has stays. If the pod is
-// refused, what its first containers got stays, too, until Keep is told that the pod is not active.
-func (t *Table) Admit(uid string, all []Request) *Refusal {
+// Clone returns a copy of the table, which changes for itself.
+func (t *Table) Clone() *Table {
+	c := *t
+	c.own = map[string]map[string]Set{}
+	for uid, all := range t.own {
+		c.own[uid] = maps.Clone(all)
+	}
+	return &c
+}
+
+// Admit assigns CPUs to the containers of a pod. What a container already has stays, if it is as
+// much as it requests. The pod may have what the pods with the uids in former have, too: they end
+// before it starts. If the pod is refused, what its first containers got stays until Keep is told
+// that the pod is not active.
+func (t *Table) Admit(uid string, all []Request, former ...string) *Refusal {
 	if !t.policy.isStatic {
 		return nil
 	}
+	lent := t.lent(uid, former)
 	for _, r := range all {
+		if own, has := t.own[uid][r.Container]; has && len(own) != r.CPUs {
+			t.free(uid, r.Container)
+		}
 		if r.CPUs == 0 {
 			continue
 		}
-		if refusal := t.assign(uid, r); refusal != nil {
+		if refusal := t.assign(uid, r, lent); refusal != nil {
 			return refusal
 		}
+		lent = lent.Minus(t.own[uid][r.Container])
 	}
 	return nil
 }
 
+// lent returns what the former pods have that the pod does not have yet.
+func (t *Table) lent(uid string, former []string) Set {
+	var all Set
+	for _, other := range former {
+		for _, own := range t.own[other] {
+			all = all.Or(own)
+		}
+	}
+	for _, own := range t.own[uid] {
+		all = all.Minus(own)
+	}
+	return all
+}
+
 // assign gives one container its CPUs.
-func (t *Table) assign(uid string, r Request) *Refusal {
+func (t *Table) assign(uid string, r Request, lent Set) *Refusal {
 	if t.of != uid {
 		t.of, t.reuse = uid, nil
 	}
 	own, has := t.own[uid][r.Container]
-	if refusal := t.checkCores(r.CPUs, has); refusal != nil {
+	if refusal := t.checkCores(r.CPUs, lent, has); refusal != nil {
 		return refusal
 	}
 	if !has {
 		var err error
-		own, err = take(t.policy.m, t.policy.o, t.shared.Minus(t.policy.reserved).Or(t.reuse), r.CPUs)
+		own, err = take(t.policy.m, t.policy.o, t.shared.Minus(t.policy.reserved).Or(t.reuse).Or(lent), r.CPUs)
 		if err != nil {
 			return &Refusal{"UnexpectedAdmissionError", fmt.Sprintf("Allocate failed due to %v, which is unexpected", err)}
 		}
@@ -115,8 +141,8 @@ func (t *Table) set(uid, container string, own Set) {
 
 // checkCores refuses a request that would share a core, with full-pcpus-only. As in a kubelet it
 // does not count what an init container of the same pod has.
-func (t *Table) checkCores(n int, has bool) *Refusal {
-	per, free := t.policy.m.per(core), len(t.shared.Minus(t.policy.whole))
+func (t *Table) checkCores(n int, lent Set, has bool) *Refusal {
+	per, free := t.policy.m.per(core), len(t.shared.Or(lent).Minus(t.policy.whole))
 	switch {
 	case !t.policy.o.fullCores:
 		return nil
@@ -140,15 +166,18 @@ func (t *Table) Keep(isActive func(uid, container string) bool) {
 	}
 }
 
-// free frees what a container has, but for what its siblings have, too.
+// free frees what a container has, but for what others have, too: siblings that reuse it, or a pod
+// that it was lent to.
 func (t *Table) free(uid, container string) {
 	own := t.own[uid][container]
 	delete(t.own[uid], container)
-	for _, sibling := range t.own[uid] {
-		own = own.Minus(sibling)
-	}
 	if len(t.own[uid]) == 0 {
 		delete(t.own, uid)
+	}
+	for _, all := range t.own {
+		for _, other := range all {
+			own = own.Minus(other)
+		}
 	}
 	t.shared = t.shared.Or(own)
 }
@@ -161,6 +190,3 @@ func (t *Table) Of(uid, container string) (_ Set, isOwn bool) {
 	}
 	return t.shared, false
 }
-
-// HasOwn reports whether a container of the pod has CPUs of its own.
-func (t *Table) HasOwn(uid string) bool { return len(t.own[uid]) > 0 }
