@@ -28,6 +28,7 @@ import (
 	"monopod/agent/node"
 	"monopod/agent/notify"
 	"monopod/agent/overview"
+	"monopod/agent/pinning"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podhosts"
@@ -68,6 +69,7 @@ type Agent struct {
 	needs   *gc.ImageNeeds
 	cgroups *node.PodCgroups
 	rotator *logrotate.Rotator
+	pins    *pinning.Keeper // nil: containers share all CPUs
 	garbage *gc.Garbage
 	trash   *gc.Trash
 	hosts   *podhosts.Keeper
@@ -131,6 +133,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 		a.root.UseObjects(a.workers.Disk.Objects.All)
 	}
 	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
+	assignCPUs(a.sync.table, a.workers, checkpoints)
 	a.sync.trials.limits = a.limits
 	a.sync.history.off = once != nil
 	a.openHolds(checkpoints)
@@ -250,6 +253,9 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	a.images = image.NewCollector(a.collector(a.needs, o.CollectEvery))
 	a.needs.Changed = a.images.Wake
 	a.hosts = a.newHosts(machine, checkpoints)
+	if a.pins, err = a.newPins(once != nil); err != nil {
+		return err
+	}
 	a.workers = &worker.Pool{
 		Cri:     a.cri,
 		Images:  image.New(a.cri, settings.Pulls(a.cfg, keyring, a.metrics, once != nil)),
@@ -268,6 +274,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Containers: slots.New(startsPerCore * runtime.NumCPU()),
 		Stops:      slots.New(runtime.NumCPU()),
 		Removals:   slots.New(runtime.NumCPU()),
+		CPUs:       a.pins,
 		Suffix:     settings.NameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans, StopsFirst: a.stopsFirst,
 		StartFailed: once.failed(),
 	}
@@ -299,6 +306,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.watch.Run(ctx) })
 	parts.Go(func() { a.cgroups.Run(ctx) })
 	parts.Go(func() { a.rotator.Run(ctx) })
+	parts.Go(func() { a.pins.Run(ctx) })
 	parts.Go(func() { a.garbage.Run(ctx) })
 	parts.Go(func() { a.trash.Run(ctx) })
 	parts.Go(func() { volume.RecordFormerClaims(ctx, a.root.Dir, a.log) })

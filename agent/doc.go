@@ -41,10 +41,12 @@
 //	  instance/                what a pod instance has on disk and as cgroup
 //	  podhosts/                lists all pods in the /etc/hosts of each
 //	  node/                    what the machine is, has and lacks; the Node report
+//	  pinning/                 keeps containers on the CPUs that are theirs
 //	  pleg/                    relist, event stream, cache: what the runtime has
 //	  hold/                    the owner's requests: stopped pods, held versions
 //	  checkpoint/              what survives on disk
 //	  update/                  pure: how a running pod becomes the next version of itself
+//	  cpus/                    pure: which containers get CPUs of their own
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
 //	  probe/ hook/             checks containers; runs their hooks at start and stop
@@ -143,5 +145,5 @@
 // request for one of them), retention.go (which objects stay), locks.go (checks the lock files of
 // workloads), diskwrite.go (writes that a disk may not answer), contain.go (a panic over one pod),
 // once.go (an agent for one run), forget.go (the request to remove a pod), outlook.go (the request
-// for what manifests would change), metrics.go, usage.go, nodeevents.go.
+// for what manifests would change), pins.go (CPUs of containers), metrics.go, usage.go, nodeevents.go.
 package agent

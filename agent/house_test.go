@@ -23,14 +23,14 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "update", "checkpoint", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podevents", "podimages", "prepare", "shutdown", "podstatus", "rollout", "outlook", "overview", "gc", "inplace", "worker"}
+	spine = []string{"podspec", "cpus", "update", "checkpoint", "hold", "pleg", "pinning", "node", "podhosts", "instance", "admission", "plan", "podevents", "podimages", "prepare", "shutdown", "podstatus", "rollout", "outlook", "overview", "gc", "inplace", "worker"}
 	// tools import nothing of ours; all of the agent may import them.
 	tools = []string{"agent/backoff", "agent/choice", "agent/wake"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"clip":         {},
 		"cnicache":     {"agent/disk"},
-		"config":       {"agent/window", "manifests", "manifests/decode", "manifests/shell"},
+		"config":       {"agent/cpus", "agent/window", "manifests", "manifests/decode", "manifests/shell"},
 		"disk":         {},
 		"events":       {"agent/disk", "agent/message"},
 		"hook":         {"agent/clip"},

@@ -81,6 +81,7 @@ func (a *Agent) snapshots() <-chan manifests.Snapshot {
 func (o *Once) settingsOfNode(s node.NodeSettings, instance string) node.NodeSettings {
 	if o != nil {
 		s.OwnCgroup, s.MayLackCgroups = "monopod-once-"+instance, s.CgroupDriver == node.DriverAuto
+		s.ExclusiveCPUs = false // see settings.Pinning
 	}
 	return s
 }

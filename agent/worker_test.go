@@ -35,6 +35,7 @@ import (
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/overview"
+	"monopod/agent/pinning"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podhosts"
@@ -85,6 +86,8 @@ type rig struct {
 	dial      func(ctx context.Context, network, address string) (net.Conn, error) // of probes; nil: all connections are refused
 	booted    time.Time                                                            // when its clock began; zero: long ago
 	boot      checkpoint.Boot                                                      // zero: this machine's
+	system    string                                                               // the CPUs as in /sys/devices/system; "": this machine's
+	pins      *pinning.Keeper                                                      // of the agent
 	cgroups   *node.PodCgroups                                                     // nil: pods have none
 	mangle    func(args, reply any)                                                // see life; must be set before start
 	known     []*manifests.Pod                                                     // last good versions that start found
@@ -241,6 +244,14 @@ func (r *rig) start() {
 	root.UseObjects(ws.Disk.Objects.All)
 	r.root = root
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
+	pinned := settings.Pinning(cfg, false)
+	pinned.System = r.system
+	r.pins, err = pinning.New(pinned, pins{client, r.watch.Lister}, log, func(reason, text string) {
+		r.events.Record(events.NodeRef("n"), v1.EventTypeWarning, reason, message.Private(text))
+	})
+	noErr(r.T, err)
+	ws.CPUs = r.pins
+	assignCPUs(r.sync.table, ws, checkpoints)
 	r.sync.trials.limits = func(p *v1.Pod) update.Limits {
 		c := r.settings.Load()
 		return update.LimitsOf(p, c.UpdateHealth, c.UpdateStable)
@@ -260,6 +271,7 @@ func (r *rig) start() {
 	parts.Go(func() { rotator.Run(ctx) })
 	parts.Go(func() { trash.Run(ctx) })
 	parts.Go(func() { r.hosts.Run(ctx) })
+	parts.Go(func() { r.pins.Run(ctx) })
 	parts.Go(func() { r.sync.Run(ctx, r.offers, r.watch) })
 	r.stop = func() {
 		cancel()

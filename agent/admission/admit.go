@@ -19,14 +19,15 @@ type Rejection struct {
 
 // check returns why the pod cannot run on the node beside the pods in the totals; nil: it can. own
 // is what its name has in the totals, and spared what it may have of resources that the node does
-// not provide. It is a pure function. The first check that fails gives the result: checks that only
+// not provide. cpus checks what it requests of CPUs of its own. It changes nothing. The first check that fails gives the result: checks that only
 // another manifest passes come before those that may pass later.
-func check(p *manifests.Pod, c, own, spared *claims, t *totals, f *node.Facts) *Rejection {
+func check(p *manifests.Pod, c, own, spared *claims, t *totals, f *node.Facts, cpus func(*manifests.Pod) *Rejection) *Rejection {
 	checks := []func() *Rejection{
 		func() *Rejection { return AdmitOS(p.Pod) },
 		func() *Rejection { return admitSysctls(p.Pod, f) },
 		func() *Rejection { return admitGroups(p.Pod, f) },
 		func() *Rejection { return admitNode(p.Pod, f) },
+		func() *Rejection { return cpus(p) },
 		func() *Rejection { return admitPorts(p.Key(), c, t) },
 		func() *Rejection { return admitResources(c, own, spared, t, f) },
 		func() *Rejection { return admitAppArmor(p.Pod, f) },

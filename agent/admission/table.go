@@ -6,6 +6,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/node"
 	"monopod/agent/panics"
+	"monopod/agent/pinning"
 	"monopod/manifests"
 )
 
@@ -23,6 +24,7 @@ type Table struct {
 	uidWaits bool                       // since then a refusal named the pod that has the wanted uid
 	checks   int                        // the number of checks for Room so far
 	asked    question
+	cpus     *pinning.Keeper // nil: pods share all CPUs
 }
 
 // entry is the allocation of one pod name.
@@ -34,6 +36,7 @@ type entry struct {
 	back    claims         // of a version that may be restored; none: its room is not kept
 	spared  claims         // what older agents let the pod have of resources that the node does not provide
 	counted claims         // the sum of these, as in the totals
+	holder  cpuHolder
 }
 
 // NewTable returns the allocations as previous agents left them: an admitted pod keeps its
@@ -144,7 +147,7 @@ func (s *Table) fits(p *manifests.Pod, c *claims) *Rejection {
 	if at == nil {
 		at = &entry{}
 	}
-	return check(p, c, &at.counted, &at.spared, &s.totals, &s.facts)
+	return check(p, c, &at.counted, &at.spared, &s.totals, &s.facts, s.admitCPUs)
 }
 
 // question is the version that Room last checked, with its claims.
@@ -174,6 +177,9 @@ func (s *Table) Take(p *manifests.Pod) *Rejection {
 		return nil
 	}
 	if r := s.takeUID(p); r != nil {
+		return r
+	}
+	if r := s.takeCPUs(p); r != nil {
 		return r
 	}
 	c := s.takeAsked(p)
@@ -221,7 +227,10 @@ func (s *Table) Unreserve(key manifests.Key) {
 }
 
 // TakeOver makes p, which has the same claims, the admitted version of its name.
-func (s *Table) TakeOver(p *manifests.Pod) { s.entry(p.Key()).pod = p }
+func (s *Table) TakeOver(p *manifests.Pod) {
+	s.entry(p.Key()).pod = p
+	s.takeCPUs(p) // the same, for the same containers
+}
 
 // Free releases the admitted version of a pod name. It may still run: its allocation becomes free
 // once it is gone.
@@ -253,6 +262,7 @@ func (s *Table) Update(key manifests.Key, cleared, ended bool) {
 		s.freed = true
 	}
 	over := at.pod != nil && ended
+	runsAgain := at.over && !over && at.pod != nil
 	if over == at.over && (!cleared || len(at.leaving) == 0) {
 		return
 	}
@@ -261,6 +271,12 @@ func (s *Table) Update(key manifests.Key, cleared, ended bool) {
 	}
 	at.over = over
 	s.recount(key, at)
+	if runsAgain {
+		s.takeCPUs(at.pod) // if others have them by now, it shares CPUs
+	}
+	if cleared || over {
+		s.clearCPUs(at)
+	}
 }
 
 // Remove records that nothing of a pod is left.
@@ -269,6 +285,7 @@ func (s *Table) Remove(key manifests.Key) {
 		s.totals.replace(key, &at.counted, &claims{})
 		s.freed = s.freed || (&claims{}).isLess(&at.counted)
 		delete(s.entries, key)
+		s.freeCPUs(at.holder)
 	}
 	if s.Uids.keep(key) {
 		s.freed = true

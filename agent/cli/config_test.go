@@ -89,7 +89,7 @@ func TestValidateChecksSettings(t *testing.T) {
 		{"validate --config " + file("number.yaml", "maxPods: many\n"), nil, []string{"number.yaml:1:10: maxPods: ", "not cannot unmarshal", "not strconv"}, 2},
 		{"validate --config " + file("text.yaml", "listen: [1\n"), nil, []string{"text.yaml:", "not yaml: "}, 2},
 		{"validate --config " + dir + "/none.yaml", nil, []string{"none.yaml", "no such file"}, 2},
-		{"validate --config " + file("static.yaml", "cpuManagerPolicy: static\n"), nil, []string{"static.yaml:1:19: cpuManagerPolicy: no container gets cores of its own"}, 2},
+		{"validate --config " + file("static.yaml", "memoryManagerPolicy: Static\n"), nil, []string{"static.yaml:1:22: memoryManagerPolicy: no container gets memory nodes of its own"}, 2},
 		{"validate --config " + file("open.yaml", "staticPodURLHeader: {A: [hunter2]}\n"), nil, []string{"open.yaml:1:1: staticPodURLHeader: others than its owner can open the file (mode 0644): chmod 600 " + dir + "/open.yaml", "not hunter2"}, 2},
 		{"validate", nil, []string{"validate what?", "--config"}, 2},
 	} {

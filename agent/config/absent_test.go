@@ -10,14 +10,12 @@ import (
 // What relies on something that does not exist here is told apart from what has no effect.
 func TestASettingMayAskForWhatDoesNotExist(t *testing.T) {
 	for _, row := range []struct{ text, want string }{
-		{"cpuManagerPolicy: static", "1:19: cpuManagerPolicy: no container gets cores of its own here"},
-		{"cpuManagerPolicy: none\nmemoryManagerPolicy: None\ntopologyManagerPolicy: none\nmemorySwap: {swapBehavior: NoSwap}\nreservedSystemCPUs: ''\nreservedMemory: []\nqosReserved: {}", ""},
-		{"cpuManagerPolicy: ''\nmemorySwap: {}\nreservedMemory: null\n", ""},
+		{"memoryManagerPolicy: None\ntopologyManagerPolicy: none\nmemorySwap: {swapBehavior: NoSwap}\nreservedMemory: []\nqosReserved: {}", ""},
+		{"memoryManagerPolicy: ''\nmemorySwap: {}\nreservedMemory: null\n", ""},
 		{"memoryManagerPolicy: Static", "1:22: memoryManagerPolicy: "},
 		{"topologyManagerPolicy: best-effort", "1:24: topologyManagerPolicy: "},
 		{"memorySwap:\n  swapBehavior: LimitedSwap", "2:17: memorySwap.swapBehavior: containers get no swap here"},
-		{"reservedSystemCPUs: \"0\"", "1:21: reservedSystemCPUs: no cores are kept from pods here"},
-		{"reservedSystemCPUs: 0-3", "1:21: reservedSystemCPUs: "},
+		{"cpuManagerPolicy: static\nreservedSystemCPUs: 0-3", ""},
 		{"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]", "1:1: reservedMemory: "},
 		{"qosReserved: {memory: 50%}", "1:1: qosReserved: "},
 	} {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"monopod/agent/cpus"
 	"monopod/agent/window"
 	"monopod/manifests/decode"
 )
@@ -197,4 +198,20 @@ func shutdownPriority(p ShutdownPriority) error {
 func isWindows(text string) error {
 	_, err := window.Parse(text)
 	return err
+}
+
+// cpuOption checks an option of the static CPU policy. Its errors quote nothing.
+func cpuOption(name, value string) error {
+	if cpus.CheckOption(name, "true") != nil {
+		return errors.New("no option of the static policy")
+	}
+	if cpus.CheckOption(name, value) != nil {
+		return errors.New("want \"true\" or \"false\"")
+	}
+	return nil
+}
+
+func isCPUs(text string) bool {
+	_, err := cpus.Parse(text)
+	return err == nil
 }

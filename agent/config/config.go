@@ -62,6 +62,10 @@ type Config struct {
 	PodPids                      int64 // below 1: no limit
 	CFSQuota                     bool
 	CFSPeriod                    time.Duration
+	CPUPolicy                    string            // none or static
+	CPUOptions                   map[string]string // of static
+	CPUEvery                     time.Duration
+	ReservedCPUs                 string // a list such as 0-1,8; "": none in particular
 	SingleProcessOOMKill         bool
 	FailSwapOn                   bool
 

@@ -45,11 +45,9 @@ func (a *absent) isRequested() bool {
 
 func absentFields() []*absent {
 	return []*absent{
-		{name: "cpuManagerPolicy", harmless: "none", words: "no container gets cores of its own here, pods share them all: write none, or remove it"},
 		{name: "memoryManagerPolicy", harmless: "None", words: "no container gets memory nodes of its own here, pods share them all: write None, or remove it"},
 		{name: "topologyManagerPolicy", harmless: "none", words: "nothing is placed by the machine's topology here: write none, or remove it"},
 		{name: "memorySwap.swapBehavior", harmless: "NoSwap", words: "containers get no swap here: write NoSwap, or remove it"},
-		{name: "reservedSystemCPUs", words: "no cores are kept from pods here: reserve an amount with systemReserved, and remove it"},
 		{name: "reservedMemory", words: "no memory of a node is kept from pods here: reserve an amount with systemReserved, and remove it"},
 		{name: "qosReserved", words: "no memory is kept for pods of a better class here: remove it"},
 	}
@@ -84,8 +82,7 @@ func unusedFields() []*unused {
 			configMapAndSecretChangeDetectionStrategy enableControllerAttachDetach runOnce`},
 		{"pulled images are not verified", "", "imagePullCredentialsVerificationPolicy preloadedImagesVerificationAllowlist"},
 		{"the agent's own process is its service manager's", "", "oomScoreAdj maxOpenFiles kubeletCgroups systemCgroups systemReservedCgroup kubeReservedCgroup"},
-		{"pods share all cores and memory nodes", "", `cpuManagerPolicyOptions cpuManagerReconcilePeriod topologyManagerScope
-			topologyManagerPolicyOptions`},
+		{"nothing is placed by the machine's topology", "", "topologyManagerScope topologyManagerPolicyOptions"},
 		{"cgroups and kernels are taken as they are", "", `failCgroupV1 memoryThrottlingFactor memoryReservationPolicy
 			protectKernelDefaults userNamespaces`},
 		{"networks of pods are the runtime's", "", "podCIDR hairpinMode makeIPTablesUtilChains iptablesMasqueradeBit iptablesDropBit"},

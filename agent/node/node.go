@@ -65,7 +65,7 @@ func newOn(security securityFiles, cfg NodeSettings, live func() NodeSettings, i
 		Memory: facts.Capacity.Memory().Value(), Allocatable: facts.Allocatable, CgroupV2: unified, SwapController: SwapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageNames(),
 		ClusterDNS: cfg.ClusterDNS, ClusterDomain: cfg.ClusterDomain, PodPids: cfg.PodPids, SeccompDefault: cfg.SeccompDefault,
 		SELinux: security.selinux(), MaskedPaths: security.masked(),
-		NoCFSQuota: cfg.NoCFSQuota, CFSPeriod: cfg.CFSPeriod.Microseconds(), SingleProcessOOMKill: cfg.SingleProcessOOMKill,
+		NoCFSQuota: cfg.NoCFSQuota, CFSPeriod: cfg.CFSPeriod.Microseconds(), ExclusiveCPUs: cfg.ExclusiveCPUs, SingleProcessOOMKill: cfg.SingleProcessOOMKill,
 	}}, nil
 }
 

@@ -28,6 +28,7 @@ type NodeSettings struct {
 	SeccompDefault       bool          // RuntimeDefault for pods without a profile
 	NoCFSQuota           bool          // do not enforce cpu limits
 	CFSPeriod            time.Duration // the period of cpu limits
+	ExclusiveCPUs        bool          // containers can have CPUs of their own
 	SingleProcessOOMKill bool          // out of memory kills one process, not the container (cgroup v2)
 
 	CgroupDriver   string // auto, cgroupfs, systemd or none

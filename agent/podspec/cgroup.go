@@ -44,7 +44,7 @@ func PodCgroup(p *v1.Pod, n *Host) cgroups.Resources {
 	if class == cgroups.Guaranteed || limitDeclared(p, v1.ResourceCPU) {
 		r.Quota = cgroups.Quota(limits.Cpu().MilliValue(), r.Period)
 	}
-	if r.Quota != 0 && n.NoCFSQuota {
+	if r.Quota != 0 && (n.NoCFSQuota || hasOwnCPUs(p, n)) {
 		r.Quota = -1
 	}
 	if class == cgroups.Guaranteed || limitDeclared(p, v1.ResourceMemory) {

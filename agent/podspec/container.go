@@ -38,6 +38,7 @@ type Host struct {
 	PodPids              int64    // processes and threads of each pod; 0: no limit
 	NoCFSQuota           bool     // do not enforce cpu limits
 	CFSPeriod            int64    // microseconds; 0: 100000
+	ExclusiveCPUs        bool     // containers that request CPUs of their own have them, and no limit of cpu
 	SingleProcessOOMKill bool     // kill one process, not the container (cgroup v2)
 
 	SeccompDefault bool     // RuntimeDefault for pods without a profile
@@ -63,6 +64,8 @@ type Input struct {
 
 	Volumes  map[string]volume.Mount // by volume name
 	SubPaths map[int]string          // host paths of volumeMounts with a subPath, by index
+
+	CPUs string // the CPUs on which it runs, such as 1-2,5; "": all
 
 	VolumeImages map[string]string // references by image volume; their SubPaths are paths in the image
 
@@ -102,6 +105,8 @@ func ContainerConfig(p *v1.Pod, c *v1.Container, in Input, n *Host) (*rt.Contain
 	if err != nil {
 		return nil, err
 	}
+	resources := containerResources(p, c, n)
+	resources.CpusetCpus = in.CPUs
 	return &rt.ContainerConfig{
 		Metadata:    &rt.ContainerMetadata{Name: c.Name, Attempt: in.Attempt},
 		Image:       &rt.ImageSpec{Image: in.Image, UserSpecifiedImage: c.Image},
@@ -118,7 +123,7 @@ func ContainerConfig(p *v1.Pod, c *v1.Container, in Input, n *Host) (*rt.Contain
 		Tty:         c.TTY,
 		StopSignal:  stopSignal(c),
 		Linux: &rt.LinuxContainerConfig{
-			Resources:       containerResources(p, c, n),
+			Resources:       resources,
 			SecurityContext: security,
 		},
 	}, nil

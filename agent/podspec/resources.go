@@ -45,6 +45,9 @@ func ContainerResources(p *v1.Pod, c *v1.Container, n *Host) *rt.LinuxContainerR
 func containerResources(p *v1.Pod, c *v1.Container, n *Host) *rt.LinuxContainerResources {
 	limits := effectiveLimits(p, c)
 	r := cpuAndMemory(c.Resources.Requests, limits, n)
+	if n.ExclusiveCPUs && OwnCPUs(p, c) > 0 {
+		r.CpuQuota = unlimited(r.CpuQuota)
+	}
 	r.OomScoreAdj = oomScoreAdj(p, c, n)
 	r.HugepageLimits = hugepageLimits(limits, n)
 	if n.SwapController {
@@ -112,7 +115,11 @@ func PageSize(bytes int64) string {
 
 func sandboxResources(p *v1.Pod, n *Host) *rt.LinuxContainerResources {
 	requests, limits := PodResources(p)
-	return cpuAndMemory(requests, limits, n)
+	r := cpuAndMemory(requests, limits, n)
+	if hasOwnCPUs(p, n) {
+		r.CpuQuota = unlimited(r.CpuQuota)
+	}
+	return r
 }
 
 // sandboxOverhead is empty, not nil, for a pod without overhead.

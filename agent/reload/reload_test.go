@@ -224,11 +224,11 @@ func TestWhatDoesNotExistIsShown(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(r.Live.Load().Root, 0o750), os.WriteFile(filepath.Join(r.Live.Load().Root, "instance"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	r.write(t, "maxPods: 3\ncpuManagerPolicy: static\n")
+	r.write(t, "maxPods: 3\nmemoryManagerPolicy: Static\n")
 	for range 2 {
 		r.onRequest(nil)
 		shown := r.Store.Manifests().Settings
-		if len(shown) != 1 || shown[0].Warning || shown[0].Field != "cpuManagerPolicy" || shown[0].Line != 2 || r.Live.Load().MaxPods != 3 {
+		if len(shown) != 1 || shown[0].Warning || shown[0].Field != "memoryManagerPolicy" || shown[0].Line != 2 || r.Live.Load().MaxPods != 3 {
 			t.Errorf("shown %v, pods %d", shown, r.Live.Load().MaxPods)
 		}
 	}

@@ -10,20 +10,25 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/config"
+	"monopod/agent/cpus"
 	"monopod/agent/image"
 	"monopod/agent/logrotate"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
+	"monopod/agent/pinning"
 	"monopod/agent/plan"
 	"monopod/agent/rollout"
 	"monopod/agent/server"
@@ -174,14 +179,15 @@ func Access(c config.Config) server.Access {
 
 func Node(c config.Config) node.NodeSettings {
 	free, pressure := Thresholds(c.EvictionHard)
+	system, own := reserved(c)
 	return node.NodeSettings{
 		NodeName: c.NodeName, Root: c.Root, PodLogs: c.PodLogs,
 		NodeLabels: c.NodeLabels, AllowedUnsafeSysctls: c.AllowedUnsafeSysctls,
-		Reserved: node.Reservations{System: c.SystemReserved, Agent: c.KubeReserved, Free: free, Unenforced: !slices.Contains(c.Enforce, "pods")},
+		Reserved: node.Reservations{System: system, Agent: own, Free: free, Unenforced: !slices.Contains(c.Enforce, "pods")},
 		Pressure: pressure, MaxPods: c.MaxPods, PodsPerCore: c.PodsPerCore, PodPids: max(c.PodPids, 0),
 		IPs:        nodeIPs(c.NodeIP),
 		ResolvConf: c.ResolvConf, ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain,
-		SeccompDefault: c.SeccompDefault, NoCFSQuota: !c.CFSQuota, CFSPeriod: c.CFSPeriod, SingleProcessOOMKill: c.SingleProcessOOMKill,
+		SeccompDefault: c.SeccompDefault, NoCFSQuota: !c.CFSQuota, CFSPeriod: c.CFSPeriod, ExclusiveCPUs: c.CPUPolicy == cpus.Static, SingleProcessOOMKill: c.SingleProcessOOMKill,
 		CgroupDriver: cmp.Or(c.CgroupDriver, node.DriverAuto), FallbackDriver: c.FallbackDriver, CgroupRoot: c.CgroupRoot,
 	}
 }
@@ -192,6 +198,42 @@ func nodeIPs(text string) []string {
 		return nil
 	}
 	return strings.Split(text, ",")
+}
+
+// reserved returns what is reserved for the system and for the agent. Reserved CPUs that are listed
+// count in place of amounts of cpu, as in a kubelet.
+func reserved(c config.Config) (system, own v1.ResourceList) {
+	listed, _ := cpus.Parse(c.ReservedCPUs) // the settings were checked
+	if len(listed) == 0 {
+		return c.SystemReserved, c.KubeReserved
+	}
+	system, own = v1.ResourceList{}, maps.Clone(c.KubeReserved)
+	maps.Copy(system, c.SystemReserved)
+	system[v1.ResourceCPU] = *resource.NewQuantity(int64(len(listed)), resource.DecimalSI)
+	delete(own, v1.ResourceCPU)
+	return system, own
+}
+
+// Pinning returns the settings of the CPUs of containers. An agent of one run shares the machine
+// with another agent, and assigns none.
+func Pinning(c config.Config, once bool) pinning.Settings {
+	s := pinning.Settings{Policy: cpus.Settings{Policy: c.CPUPolicy, Options: c.CPUOptions}, Every: c.CPUEvery,
+		System: cpus.System, Path: filepath.Join(c.Root, "cpu_manager_state")}
+	if once {
+		s.Policy.Policy = cpus.None
+	}
+	s.Policy.Listed, _ = cpus.Parse(c.ReservedCPUs) // the settings were checked
+	system, own := reserved(c)
+	for _, list := range []v1.ResourceList{system, own} {
+		if cpu, has := list[v1.ResourceCPU]; has {
+			sum := cpu.DeepCopy()
+			if s.Policy.Reserved != nil {
+				sum.Add(*s.Policy.Reserved)
+			}
+			s.Policy.Reserved = &sum
+		}
+	}
+	return s
 }
 
 // Thresholds returns, from evictionHard, the resources that are reserved from pods, and the

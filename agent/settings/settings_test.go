@@ -1,10 +1,14 @@
 package settings
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"monopod/agent/config"
 )
@@ -39,5 +43,54 @@ func TestCredentialsInAHeaderAreNotSentUnencrypted(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "c2VjcmV0") {
 			t.Errorf("the error tells the secret: %v", err)
 		}
+	}
+}
+
+func TestReservedCPUsCountInPlaceOfAmounts(t *testing.T) {
+	amounts := func(pairs ...string) v1.ResourceList {
+		list := v1.ResourceList{}
+		for k := 0; k < len(pairs); k += 2 {
+			list[v1.ResourceName(pairs[k])] = resource.MustParse(pairs[k+1])
+		}
+		return list
+	}
+	for _, row := range []struct {
+		name        string
+		system, own v1.ResourceList
+		list        string
+		cpu         string // reserved; "": none
+	}{
+		{"nothing", nil, nil, "", ""},
+		{"amounts are summed", amounts("cpu", "500m"), amounts("cpu", "1", "memory", "1Gi"), "", "1500m"},
+		{"one amount", amounts("memory", "1Gi"), amounts("cpu", "1"), "", "1"},
+		{"a list", nil, nil, "0-1,4", "3"},
+		{"a list in place of amounts", amounts("cpu", "500m", "memory", "1Gi"), amounts("cpu", "7", "memory", "1Gi"), "0", "1"},
+	} {
+		c := config.Default()
+		c.SystemReserved, c.KubeReserved, c.ReservedCPUs, c.CPUPolicy = row.system, row.own, row.list, "static"
+		s, got := Pinning(c, false).Policy, ""
+		if s.Reserved != nil {
+			got = s.Reserved.String()
+		}
+		if got != row.cpu || s.Listed.String() != row.list || s.Policy != "static" {
+			t.Errorf("%s: %s, %s", row.name, got, s.Listed)
+		}
+		r := Node(c).Reserved
+		sum := r.System.Cpu().DeepCopy()
+		sum.Add(*r.Agent.Cpu())
+		if want := resource.MustParse(cmp.Or(row.cpu, "0")); sum.Cmp(want) != 0 || r.Agent.Memory().Cmp(*row.own.Memory()) != 0 {
+			t.Errorf("%s: the node reserves %v", row.name, r)
+		}
+		if row.own != nil && row.list != "" && c.KubeReserved.Cpu().IsZero() {
+			t.Errorf("%s: the settings were changed", row.name)
+		}
+	}
+}
+
+func TestAnAgentOfOneRunPinsNothing(t *testing.T) {
+	c := config.Default()
+	c.CPUPolicy = "static"
+	if got := Pinning(c, true).Policy.Policy; got != "none" {
+		t.Errorf("its policy is %s", got)
 	}
 }

@@ -128,21 +128,22 @@ func (t *starter) startContainer(ctx, firm context.Context, s *plan.Facts, k *ta
 			return plan.Because("CreateContainerError", podspec.NoImageVolumes(config, err))
 		}
 		t.pod.shared.Events.Record(events.AboutContainer(s.Pod.Pod, a.Name), v1.EventTypeNormal, "Created", message.Fixed("Container created"))
-		return t.run(firm, s, a, id)
+		return t.run(firm, s, a, id, config.Linux.Resources.CpusetCpus)
 	})
 }
 
 // resumeContainer starts a container that was created before.
 func (t *starter) resumeContainer(ctx, firm context.Context, s *plan.Facts, k *task) error {
-	return k.inSlot(ctx, t.pod.shared.Containers, func() error { return t.run(firm, s, k.action, k.action.ID) })
+	return k.inSlot(ctx, t.pod.shared.Containers, func() error { return t.run(firm, s, k.action, k.action.ID, "") })
 }
 
-// run starts a container that was created.
-func (t *starter) run(ctx context.Context, s *plan.Facts, a plan.Action, id string) error {
+// run starts a container that was created, for these CPUs; "": it is not known for which.
+func (t *starter) run(ctx context.Context, s *plan.Facts, a plan.Action, id, cpus string) error {
 	if err := t.pod.shared.Cri.StartContainer(ctx, id); err != nil {
 		return plan.Because("RunContainerError", err)
 	}
 	t.pod.shared.Events.Record(events.AboutContainer(s.Pod.Pod, a.Name), v1.EventTypeNormal, "Started", message.Fixed("Container started"))
+	t.pod.shared.CPUs.Started(a.UID, a.Name, id, cpus)
 	t.pod.files.LinkLog(a.UID, a.Name, a.Attempt, id)
 	return nil
 }
@@ -161,6 +162,7 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 		return nil, err
 	}
 	in := podspec.Input{Attempt: a.Attempt, Image: img.Ref, BackOff: a.BackOff, Revision: a.Revision, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.Volumes}
+	in.CPUs = t.pod.shared.CPUs.Of(a.UID, a.Name)
 	in.Objects, in.EnvObjects = now, now.EnvOf(pod)[a.Name]
 	in.ImageUID, in.ImageUsername = podspec.ImageUser(img.Image)
 	if in.SubPaths, err = t.pod.files.BindSubPaths(pod, c, in, n); err != nil {

@@ -21,6 +21,7 @@ import (
 	"monopod/agent/instance"
 	"monopod/agent/metrics"
 	"monopod/agent/panics"
+	"monopod/agent/pinning"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podimages"
@@ -55,6 +56,7 @@ type Pool struct {
 	Faults         saidonce.Errors          // logged panics
 	Suffix         string                   // what the node adds to the names of pods
 	StopsFirst     func(*v1.Pod) bool       // whether the version before stops before anything of the pod is fetched
+	CPUs           *pinning.Keeper          // nil: containers run on all CPUs
 	RuntimeClasses map[string]string        // the runtime's handlers by runtime class
 	Settings       func() plan.PlanSettings // the current ones
 	kills          atomic.Int64             // stops of containers whose grace period is over

@@ -1,6 +1,7 @@
 package critest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -117,9 +118,21 @@ func (s *runtimeService) UpdateContainerResources(_ context.Context, q *rt.Updat
 	if !c.alive() && c.state != rt.ContainerState_CONTAINER_CREATED {
 		return nil, unknown("failed to update resources: container %q is in %s state", c.id, c.state)
 	}
-	c.resources = &rt.ContainerResources{Linux: q.Linux}
+	c.resources = &rt.ContainerResources{Linux: changed(c.resources.GetLinux(), q.Linux)}
 	s.r.change()
 	return &rt.UpdateContainerResourcesResponse{}, nil
+}
+
+// changed returns the resources after an update. One of CPUs alone changes nothing else, and one of
+// all else leaves the CPUs.
+func changed(has, update *rt.LinuxContainerResources) *rt.LinuxContainerResources {
+	now := proto.CloneOf(update)
+	if proto.Equal(update, &rt.LinuxContainerResources{CpusetCpus: update.GetCpusetCpus()}) && has != nil {
+		now = proto.CloneOf(has)
+		now.CpusetCpus = update.GetCpusetCpus()
+	}
+	now.CpusetCpus = cmp.Or(now.CpusetCpus, has.GetCpusetCpus())
+	return now
 }
 
 func (s *runtimeService) ReopenContainerLog(_ context.Context, q *rt.ReopenContainerLogRequest) (*rt.ReopenContainerLogResponse, error) {

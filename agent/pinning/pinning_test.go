@@ -1,0 +1,198 @@
+package pinning
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/cpus"
+)
+
+// machine describes CPUs without siblings.
+func machine(t *testing.T, count int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for id := range count {
+		at := filepath.Join(dir, fmt.Sprintf("cpu/cpu%d/topology", id))
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range map[string]string{"physical_package_id": "0", "core_id": fmt.Sprint(id)} {
+			if err := os.WriteFile(filepath.Join(at, file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir
+}
+
+// settings reserve one CPU of four.
+func settings(t *testing.T) Settings {
+	reserved := resource.MustParse("500m")
+	return Settings{Policy: cpus.Settings{Policy: cpus.Static, Reserved: &reserved}, Every: time.Second,
+		System: machine(t, 4), Path: filepath.Join(t.TempDir(), "cpu_manager_state")}
+}
+
+// pod is a Guaranteed pod with one container, c.
+func pod(uid, cpu string) *v1.Pod {
+	p := &v1.Pod{}
+	p.UID = types.UID(uid)
+	amounts := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse("1Mi")}
+	p.Spec.Containers = []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: amounts, Limits: amounts}}}
+	return p
+}
+
+// running is a runtime with containers that never end.
+type running struct {
+	all    []cpus.Running
+	pinned []string
+}
+
+func (r *running) Running(context.Context) ([]cpus.Running, error) { return r.all, nil }
+
+func (r *running) Pin(_ context.Context, id, list string) error {
+	r.pinned = append(r.pinned, id+" "+list)
+	return nil
+}
+
+func newKeeper(t *testing.T, s Settings, r Runtime) (*Keeper, []string) {
+	t.Helper()
+	var said []string
+	k, err := New(s, r, slog.New(slog.DiscardHandler), func(reason, _ string) { said = append(said, reason) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, said
+}
+
+func TestAPolicyThatIsWrongIsAnError(t *testing.T) {
+	none, much := resource.Quantity{}, resource.MustParse("9")
+	for _, row := range []struct {
+		name  string
+		spoil func(*Settings)
+		want  string
+	}{
+		{"nothing is reserved", func(s *Settings) { s.Policy.Reserved = nil }, "unable to determine reserved CPU resources"},
+		{"no cpu is reserved", func(s *Settings) { s.Policy.Reserved = &none }, "to be greater than zero"},
+		{"more is reserved than there is", func(s *Settings) { s.Policy.Reserved = &much }, "unable to reserve the required amount of CPUs"},
+		{"an unknown CPU is reserved", func(s *Settings) { s.Policy.Listed = cpus.NewSet(9) }, "unknown CPU ID: 9"},
+		{"options contradict each other", func(s *Settings) {
+			s.Policy.Options = map[string]string{"prefer-align-cpus-by-uncorecache": "true", "distribute-cpus-across-numa": "true"}
+		}, "can not be used at the same time"},
+		{"the machine is not described", func(s *Settings) { s.System = t.TempDir() }, "no CPU is described"},
+	} {
+		s := settings(t)
+		row.spoil(&s)
+		k, err := New(s, nil, nil, nil)
+		if k != nil || err == nil || !strings.HasPrefix(err.Error(), "cpuManagerPolicy static: ") || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %v", row.name, err)
+		}
+	}
+}
+
+func TestThePolicyNoneKeepsNothing(t *testing.T) {
+	k, err := New(Settings{Policy: cpus.Settings{Policy: cpus.None, Options: map[string]string{"full-pcpus-only": "true"}}}, nil, nil, nil)
+	if k != nil || err != nil {
+		t.Fatal(k, err)
+	}
+	k.Keep(nil)
+	k.Started("u", "c", "id", "")
+	k.Run(t.Context())
+	if k.Room(pod("u", "1"), nil) != nil || k.Take(pod("u", "1"), nil) != nil || k.Free([]string{"u"}) || k.Of("u", "c") != "" {
+		t.Error("it does something")
+	}
+}
+
+func TestWhatIsRecordedDecidesWhetherItHolds(t *testing.T) {
+	for _, row := range []struct {
+		name, text, of string
+		said           int
+	}{
+		{"nothing", "", "0-3", 0},
+		{"an assignment", `{"policyName":"static","defaultCpuSet":"0-1,3","entries":{"u":{"c":"2"}},"checksum":0}`, "2", 0},
+		{"a damaged file", `{"policyName":"static","defaultCpuSet":"0-1,3","checksum":7}`, "0-3", 1},
+		{"no JSON", `{`, "0-3", 1},
+		{"another policy", `{"policyName":"none","defaultCpuSet":"","checksum":1353318690}`, "0-3", 1},
+		{"a machine with more CPUs", `{"policyName":"static","defaultCpuSet":"0-7","checksum":0}`, "0-3", 1},
+		{"a reserved CPU that is a container's", `{"policyName":"static","defaultCpuSet":"1-3","entries":{"u":{"c":"0"}},"checksum":0}`, "0-3", 1},
+	} {
+		s := settings(t)
+		if row.text != "" {
+			if err := os.WriteFile(s.Path, []byte(row.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k, said := newKeeper(t, s, nil)
+		if got := k.Of("u", "c"); got != row.of || len(said) != row.said {
+			t.Errorf("%s: on %s, said %v", row.name, got, said)
+		}
+	}
+}
+
+func TestRoomAssignsNothing(t *testing.T) {
+	k, _ := newKeeper(t, settings(t), nil)
+	if r := k.Room(pod("u", "3"), nil); r != nil || k.Of("u", "c") != "0-3" {
+		t.Errorf("%v, on %s", r, k.Of("u", "c"))
+	}
+	if r := k.Take(pod("u", "3"), nil); r != nil || k.Of("u", "c") != "1-3" {
+		t.Errorf("%v, on %s", r, k.Of("u", "c"))
+	}
+	if r := k.Take(pod("v", "1"), nil); r == nil || k.Of("v", "c") != "0" {
+		t.Errorf("%v, on %s", r, k.Of("v", "c"))
+	}
+	if r := k.Room(pod("v", "1"), []string{"u"}); r != nil {
+		t.Errorf("after u: %v", r)
+	}
+}
+
+func TestAResizedPodGetsOtherCPUs(t *testing.T) {
+	k, _ := newKeeper(t, settings(t), nil)
+	for _, row := range []struct{ cpu, want string }{{"1", "1"}, {"2", "1-2"}, {"1", "1"}, {"1500m", "0-3"}} {
+		if r := k.Take(pod("u", row.cpu), nil); r != nil || k.Of("u", "c") != row.want {
+			t.Errorf("%s: %v, on %s", row.cpu, r, k.Of("u", "c"))
+		}
+	}
+}
+
+func TestRunningContainersGetWhatIsTheirsOnce(t *testing.T) {
+	s := settings(t)
+	synctest.Test(t, func(t *testing.T) {
+		r := &running{all: []cpus.Running{{Key: cpus.Key{UID: "s", Container: "c"}, ID: "shared"}, {Key: cpus.Key{UID: "u", Container: "c"}, ID: "own"}}}
+		k, _ := newKeeper(t, s, r)
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		go k.Run(ctx)
+		said := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			if got := strings.Join(r.pinned, ", "); got != want {
+				t.Errorf("pinned %s, not %s", got, want)
+			}
+			r.pinned = nil
+		}
+		said("shared 0-3, own 0-3") // after a start it is not known what they have
+		time.Sleep(time.Minute)
+		said("")
+		k.Take(pod("u", "2"), nil)
+		said("shared 0,3, own 1-2")
+		k.Started("u", "c", "own", "1-2")
+		said("")
+		k.Free([]string{"u"})
+		said("shared 0-3, own 0-3")
+		if text, err := os.ReadFile(s.Path); err != nil || !strings.Contains(string(text), `"defaultCpuSet":"0-3"`) {
+			t.Errorf("written: %s, %v", text, err)
+		}
+		k.Started("s", "c", "shared", "0-1") // made before the last change
+		said("shared 0-3")
+	})
+}
