@@ -228,6 +228,12 @@ func (w *wired) Invoke(ctx context.Context, method string, args, reply any, opts
 // mostGrowth is by how many percent a start and a removal may cost more beside others than alone.
 const mostGrowth = 30
 
+// The most that a start and a removal may cost alone: a tenth more than they did when that was set.
+var (
+	mostOfAStart   = spent{mallocs: 3_500, bytes: 260_000}
+	mostOfARemoval = spent{mallocs: 2_550, bytes: 225_000}
+)
+
 // What a start and a removal cost does not grow with the number of other pods, from the file to the
 // status, but for what has to be read of each: its name in the folder, and its line in the runtime's
 // lists. With SCALE, for these numbers.
@@ -236,6 +242,8 @@ func TestWhatAStartCostsBesideOtherPods(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))  // what is played is counted while nothing else runs
 	aloneStart, aloneRemoval := costsBeside(t, 0)
 	t.Logf("alone: start %+v, removal %+v", aloneStart, aloneRemoval)
+	bounded(t, "a start", aloneStart, mostOfAStart)
+	bounded(t, "a removal", aloneRemoval, mostOfARemoval)
 	for _, text := range strings.Fields(cmp.Or(os.Getenv("SCALE"), "100")) {
 		n, err := strconv.Atoi(text)
 		noErr(t, err)
@@ -243,6 +251,14 @@ func TestWhatAStartCostsBesideOtherPods(t *testing.T) {
 		t.Logf("beside %d: start %+v, removal %+v", n, start, removal)
 		grows(t, "a start", n, aloneStart, start)
 		grows(t, "a removal", n, aloneRemoval, removal)
+	}
+}
+
+// bounded checks what something allocates alone.
+func bounded(t *testing.T, what string, alone, most spent) {
+	t.Helper()
+	if alone.mallocs > most.mallocs || alone.bytes > most.bytes {
+		t.Errorf("%s costs %+v alone, want at most %+v", what, alone, most)
 	}
 }
 

@@ -249,7 +249,7 @@ func TestARestartIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- c.Events(ctx, func(*rt.ContainerEventResponse) {}) }()
+	go func() { ended <- c.Events(ctx, "", func(*rt.ContainerEventResponse) {}) }()
 	fault := r.Fault(critest.On("PodSandboxStatus").Hang())
 	cut := make(chan error, 1)
 	go func() { _, err := c.SandboxStatus(ctx, sandbox); cut <- err }()
@@ -314,7 +314,7 @@ func TestEventsAcrossTheSocket(t *testing.T) {
 	var seen []rt.ContainerEventType
 	ended := make(chan error, 1)
 	go func() {
-		ended <- c.Events(ctx, func(e *rt.ContainerEventResponse) {
+		ended <- c.Events(ctx, "", func(e *rt.ContainerEventResponse) {
 			if seen = append(seen, e.ContainerEventType); len(seen) == 4 {
 				cancel()
 			}
@@ -339,7 +339,7 @@ func TestEventsAcrossTheSocket(t *testing.T) {
 		t.Errorf("events %v, want %v", seen, want)
 	}
 	r.LikeContainerd16()
-	if err := c.Events(t.Context(), func(*rt.ContainerEventResponse) {}); !cri.Unimplemented(err) {
+	if err := c.Events(t.Context(), "", func(*rt.ContainerEventResponse) {}); !cri.Unimplemented(err) {
 		t.Errorf("ended with %v, want unimplemented", err)
 	}
 }
@@ -349,7 +349,7 @@ func TestEventsAcrossTheSocket(t *testing.T) {
 func TestAStreamThatEndsAtOnceIsNone(t *testing.T) {
 	r := critest.Start(t)
 	r.LikeCRIO()
-	if err := dial(t, r).Events(t.Context(), func(*rt.ContainerEventResponse) {}); !cri.Unimplemented(err) {
+	if err := dial(t, r).Events(t.Context(), "", func(*rt.ContainerEventResponse) {}); !cri.Unimplemented(err) {
 		t.Errorf("ended with %v, want unimplemented", err)
 	}
 	for _, row := range []struct {
@@ -359,7 +359,7 @@ func TestAStreamThatEndsAtOnceIsNone(t *testing.T) {
 		none   bool
 	}{{"at once", 0, 0, true}, {"soon", time.Second, 0, true}, {"late", time.Minute, 0, false}, {"after an event", 0, 1, false}} {
 		synctest.Test(t, func(t *testing.T) {
-			err := cri.New(ends{row.after, row.events}).Events(t.Context(), func(*rt.ContainerEventResponse) {})
+			err := cri.New(ends{row.after, row.events}).Events(t.Context(), "", func(*rt.ContainerEventResponse) {})
 			if err == nil || cri.Unimplemented(err) != row.none || errors.Is(err, io.EOF) == row.none {
 				t.Errorf("%s: ended with %v", row.name, err)
 			}

@@ -23,6 +23,9 @@ func TestEveryCallMayBeTheFirstOfAConnection(t *testing.T) {
 		"ListPodSandbox": func(ctx context.Context, c *cri.Client) {
 			_, _ = c.ListSandboxes(ctx, nil, &cri.List[rt.PodSandbox]{})
 		},
+		"GetContainerEvents": func(ctx context.Context, c *cri.Client) {
+			_ = c.Events(ctx, "i1", func(*rt.ContainerEventResponse) {})
+		},
 		"ExecSync": func(ctx context.Context, c *cri.Client) { _, _ = c.ExecSync(ctx, "c1", []string{"true"}, 0) },
 	} {
 		endpoint, seen := contentTypes(t)

@@ -32,7 +32,7 @@ func TestEachCallIsToldWithItsTimeAndError(t *testing.T) {
 	c.Version(ctx)
 	c.Image(ctx, &rt.ImageSpec{Image: "absent"})
 	c.RemoveSandbox(ctx, "x")
-	c.Events(ctx, func(*rt.ContainerEventResponse) {})
+	c.Events(ctx, "", func(*rt.ContainerEventResponse) {})
 	over, cancel := context.WithCancel(ctx)
 	cancel()
 	c.Status(over)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -95,13 +96,14 @@ var errNoEvents = status.Error(codes.Unimplemented, "the stream ended at once, w
 // Events calls each with every container event until the stream ends, and returns why it ended,
 // never nil. The first events may be old ones that were not received (containerd 2 keeps them for
 // minutes), and events may be lost. A runtime without the stream ends it at once (see
-// Unimplemented). each must not block for long.
-func (c *Client) Events(ctx context.Context, each func(*rt.ContainerEventResponse)) error {
+// Unimplemented). each must not block for long. An event in which the text whole stands nowhere may
+// come without its sandbox and containers: the value of a label, for those of other clients.
+func (c *Client) Events(ctx context.Context, whole string, each func(*rt.ContainerEventResponse)) error {
 	// An abandoned stream must be cancelled, or gRPC keeps it.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	start, none := time.Now(), true
-	stream, err := c.runtime.GetContainerEvents(ctx, &rt.GetEventsRequest{})
+	stream, err := c.runtime.GetContainerEvents(ctx, &rt.GetEventsRequest{}, grpc.ForceCodecV2(eventCodec{protobuf(), whole}))
 	for err == nil {
 		var event *rt.ContainerEventResponse
 		if event, err = stream.Recv(); err == nil {

@@ -75,17 +75,22 @@ func (s *Source) baseOf(name string) string {
 // it is not known since when. It prefers a file that cannot be read as it is (isUnclear) to one
 // that is being written. "": all files that may give it were read completely.
 func (s *Source) hidden(name string, gone *absence) (path string, isUnclear bool) {
-	for _, at := range slices.Sorted(maps.Keys(s.files)) {
-		f := s.files[at]
-		switch {
-		case !s.mayHide(at, name, gone):
-		case f.waited.IsZero():
-			return at, true
-		case path == "":
-			path = at
+	var may []string
+	for at := range s.files {
+		if s.mayHide(at, name, gone) {
+			may = append(may, at)
 		}
 	}
-	return path, false
+	slices.Sort(may)
+	for _, at := range may {
+		if s.files[at].waited.IsZero() {
+			return at, true
+		}
+	}
+	if len(may) > 0 {
+		return may[0], false
+	}
+	return "", false
 }
 
 // noteLater records, for each content that cannot be read completely, which pods and objects were

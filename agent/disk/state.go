@@ -107,11 +107,15 @@ const (
 // leaves valid JSON. Readers that do not know the field ignore it.
 func Seal(object []byte) []byte {
 	rest := bytes.TrimSpace(object)[1:]
+	all := make([]byte, 0, len(head)+sumLen+len(`",`)+len(rest)+len("\n")) // callers end the line
+	all = append(append(all, head...), make([]byte, sumLen)...)
+	all = append(all, '"')
 	if rest[0] != '}' {
-		rest = append([]byte(","), rest...)
+		all = append(all, ',')
 	}
-	rest = append([]byte(`"`), rest...)
-	return append([]byte(head+sum(rest)), rest...)
+	all = append(all, rest...)
+	copy(all[len(head):], sum(all[len(head)+sumLen:]))
+	return all
 }
 
 func sum(b []byte) string {

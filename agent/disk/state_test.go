@@ -28,6 +28,18 @@ func TestNoFlippedBitOfASealedFileIsTrusted(t *testing.T) {
 	}
 }
 
+func TestSealPutsTheChecksumFirst(t *testing.T) {
+	for object, rest := range map[string]string{`{"name":"web"}`: `","name":"web"}`, " {}\n": `"}`} {
+		if got := string(Seal([]byte(object))); got != head+sum([]byte(rest))+rest {
+			t.Errorf("%s becomes %s", object, got)
+		}
+	}
+	object := []byte(`{"name":"` + strings.Repeat("x", 1000) + `"}`)
+	if n := testing.AllocsPerRun(10, func() { _ = append(Seal(object), '\n') }); n > 3 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestFilesWithAndWithoutAChecksumAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	for _, object := range []string{`{"name":"web"}`, `{}`, "{\"url\":\"x\"}\n"} {

@@ -86,12 +86,12 @@ func (s *Facts) outdated(c *v1.Container, n *pleg.Container) string {
 // none, or that is decided already.
 func (s *Facts) Outdated() string {
 	i := s.Instance()
-	for _, c := range slices.Concat(s.Pod.Spec.InitContainers, s.Pod.Spec.Containers) {
+	for _, c := range podspec.AllContainers(s.Pod.Pod) {
 		n := i.Newest(c.Name)
 		if n == nil || !n.Running() || n.Kill != nil {
 			continue
 		}
-		if name := s.outdated(&c, n); name != "" {
+		if name := s.outdated(c, n); name != "" {
 			return name
 		}
 	}

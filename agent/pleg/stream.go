@@ -15,7 +15,7 @@ func (w *Watch) listen(ctx context.Context) error {
 	w.Streams.Store(true)
 	defer w.Streams.Store(false)
 	first, start := true, time.Now()
-	err := w.cri.Events(ctx, func(e *rt.ContainerEventResponse) {
+	err := w.cri.Events(ctx, w.Instance, func(e *rt.ContainerEventResponse) {
 		if first {
 			w.Metrics.Stream()
 			first = false

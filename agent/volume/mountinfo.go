@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // mountPoint is one line of mountinfo.
@@ -96,10 +97,15 @@ func readMounts(real string) ([]mountPoint, error) {
 // longestLine is longer than any line of mountinfo: two paths and the options, a page each.
 const longestLine = 1 << 20
 
+// rooms has the memory in which tables of mounts were read.
+var rooms = sync.Pool{New: func() any { return new([8 << 10]byte) }}
+
 // mountsIn parses a table of mounts, as readMounts does.
 func mountsIn(table io.Reader, real string) (out []mountPoint, err error) {
 	lines := bufio.NewScanner(table)
-	lines.Buffer(make([]byte, 0, 8<<10), longestLine)
+	room := rooms.Get().(*[8 << 10]byte)
+	defer rooms.Put(room)
+	lines.Buffer(room[:0], longestLine)
 	for lines.Scan() {
 		path, isLine := pathIn(lines.Bytes())
 		if !isLine {

@@ -94,6 +94,19 @@ func TestOtherMountsCostNoMemory(t *testing.T) {
 	}
 }
 
+func TestATableOfMountsIsReadInTheRoomOfTheOneBefore(t *testing.T) {
+	table := manyMounts(200)
+	spent := allocated(func() {
+		for range 100 {
+			_, err := mountsIn(strings.NewReader(table), "/nowhere")
+			must(t, err)
+		}
+	})
+	if spent > 100*4<<10 { // the race detector has a pool drop one in four
+		t.Errorf("%d bytes of memory for a table", spent/100)
+	}
+}
+
 // allocated returns how many bytes are allocated meanwhile.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats

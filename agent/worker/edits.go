@@ -1,14 +1,13 @@
 package worker
 
 import (
-	"slices"
-
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/events"
 	"monopod/agent/message"
 	"monopod/agent/objects"
 	"monopod/agent/plan"
+	"monopod/agent/podspec"
 )
 
 // reasonEdited is the reason of events about objects that have changed.
@@ -42,7 +41,7 @@ func (e *edits) follow(s *plan.Facts, now *objects.Set, changed bool) (all []obj
 		}
 	}
 	e.pod, e.seen, e.lacks = pod, now.Of(pod), nil
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+	for _, c := range podspec.AllContainers(pod) {
 		if text := now.MissingFor(pod, c.Name); text != "" {
 			if e.lacks == nil {
 				e.lacks = map[string]message.Text{}
@@ -68,7 +67,7 @@ func (e *edits) notes(s *plan.Facts, now *objects.Set) (all []message.Text) {
 	if len(e.former)+len(e.lacks) == 0 {
 		return nil
 	}
-	for _, c := range slices.Concat(s.Pod.Pod.Spec.InitContainers, s.Pod.Pod.Spec.Containers) {
+	for _, c := range podspec.AllContainers(s.Pod.Pod) {
 		id := attemptOf(s, c.Name)
 		if id == "" {
 			delete(e.former, c.Name)

@@ -462,7 +462,7 @@ func TestEventsTellTheStory(t *testing.T) {
 		var story []string
 		ended := make(chan error, 1)
 		go func() {
-			ended <- c.Events(ctx, func(e *rt.ContainerEventResponse) {
+			ended <- c.Events(ctx, "", func(e *rt.ContainerEventResponse) {
 				kind := strings.TrimSuffix(strings.TrimPrefix(e.ContainerEventType.String(), "CONTAINER_"), "_EVENT")
 				who := "sandbox"
 				for _, s := range e.ContainersStatuses {
@@ -519,7 +519,7 @@ func TestEventStreamsEnd(t *testing.T) {
 					r.LikeContainerd16()
 				}
 				ended := make(chan error, 1)
-				go func() { ended <- c.Events(t.Context(), func(*rt.ContainerEventResponse) {}) }()
+				go func() { ended <- c.Events(t.Context(), "", func(*rt.ContainerEventResponse) {}) }()
 				synctest.Wait()
 				if row.cause != nil {
 					if n := r.Subscribers(); n != 1 {

@@ -29,7 +29,7 @@ func TestADirectConnectionIsCutLikeASocket(t *testing.T) {
 		if _, err := c.Status(t.Context()); !cri.Unavailable(err) {
 			t.Errorf("while it is down: %v, want unavailable", err)
 		}
-		if err := c.Events(t.Context(), nil); !cri.Unavailable(err) {
+		if err := c.Events(t.Context(), "", nil); !cri.Unavailable(err) {
 			t.Errorf("events while it is down: %v, want unavailable", err)
 		}
 		r.Resume()
