@@ -161,6 +161,7 @@ func TestAPodWaitsForCPUsOfItsOwn(t *testing.T) {
 
 func TestTheNextVersionMayHaveTheCPUsOfTheFormer(t *testing.T) {
 	onCPUs(t, func(r *rig) {
+		r.change(func(c *config.Config) { c.UpdatePolicy = "Replace" })
 		r.want(exclusive("own", "img:1", "6"), manifest("shared", "img:1"))
 		r.want(exclusive("own", "img:2", "5"), manifest("shared", "img:1"))
 		r.after(time.Minute)

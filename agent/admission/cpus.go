@@ -88,10 +88,5 @@ func (s *Table) clearCPUs(at *entry) {
 		stays, gone = cpuHolder{string(at.pod.UID)}, at.holder.beside(at.pod)
 	}
 	at.holder = stays
-	s.freeCPUs(gone)
-}
-
-func (s *Table) freeCPUs(uids []string) {
-	freed := s.cpus.Free(uids)
-	s.freed = s.freed || freed
+	s.cpus.Free(gone)
 }

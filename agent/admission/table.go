@@ -285,7 +285,7 @@ func (s *Table) Remove(key manifests.Key) {
 		s.totals.replace(key, &at.counted, &claims{})
 		s.freed = s.freed || (&claims{}).isLess(&at.counted)
 		delete(s.entries, key)
-		s.freeCPUs(at.holder)
+		s.cpus.Free(at.holder)
 	}
 	if s.Uids.keep(key) {
 		s.freed = true
