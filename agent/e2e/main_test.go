@@ -68,6 +68,7 @@ func scenarios() []scenario {
 		{"StopsAtAFailedInitContainer", stopsAtAFailedInitContainer},
 		{"RecoversAFailedInitContainer", recoversAFailedInitContainer},
 		{"TellsOfAnOOMKill", tellsOfAnOOMKill},
+		{"GivesContainersCPUsOfTheirOwn", givesContainersCPUsOfTheirOwn},
 		{"WaitsForAnImage", waitsForAnImage},
 		{"TellsWhatHappened", tellsWhatHappened},
 		{"StartsPodsInOrder", startsPodsInOrder},
