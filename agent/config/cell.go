@@ -185,6 +185,17 @@ func unquoted(f *field[string]) *field[string] {
 	return f
 }
 
+// onLoopback has the default in place of an address that is not of the loopback.
+func onLoopback(f *field[string]) *field[string] {
+	f.adjust = func(_, v string) string {
+		if loopback(v) != nil {
+			return f.fallback
+		}
+		return v
+	}
+	return f
+}
+
 // anyCase accepts capitals, too.
 func anyCase(f *field[string]) *field[string] {
 	check, read := f.check, f.read

@@ -69,9 +69,16 @@ func isAddress(s string) bool {
 	return s == "" || err == nil
 }
 
-func isLoopback(s string) bool {
+// loopback checks the address of healthzPort. A kubelet's may be one that others reach.
+func loopback(s string) error {
 	ip, err := netip.ParseAddr(s)
-	return err == nil && ip.Unmap().IsLoopback()
+	switch {
+	case s == "" || err == nil && ip.Unmap().IsLoopback():
+		return nil
+	case err == nil:
+		return noEffect("is no address of the loopback: healthzPort is served on " + defaultHealthz + ", and listen is for others")
+	}
+	return errors.New("no IP address")
 }
 
 // isNodeIP checks the machine's addresses: at most one of each family, which others can reach.

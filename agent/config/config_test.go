@@ -146,7 +146,7 @@ func TestReadFileProblems(t *testing.T) {
 		{"two addresses of a family", "nodeIP: 192.0.2.7,192.0.2.8\n", `F:1:9: nodeIP: more than one address of a family: write one of IPv4, one of IPv6, or both`},
 		{"an address of the loopback", "nodeIP: 127.0.0.1\n", `F:1:9: nodeIP: 127.0.0.1 is no address at which others reach this machine`},
 		{"an address and space", "nodeIP: 192.0.2.7, 2001:db8::7\n", `F:1:9: nodeIP: " 2001:db8::7" is no IP address: write one, or one of each family with a comma between`},
-		{"health for others", "healthzPort: 65536\nhealthzBindAddress: 0.0.0.0\n", `F:1:14: healthzPort: must be from 0 to 65535|F:2:21: healthzBindAddress: must be an IP address of the loopback, such as 127.0.0.1: for others to ask, use listen`},
+		{"health for others", "healthzPort: 65536\nhealthzBindAddress: here\n", `F:1:14: healthzPort: must be from 0 to 65535|F:2:21: healthzBindAddress: no IP address`},
 		{"all at once", "maxPods: many\nlisten: here\nroot: 3\n", `F:1:10: maxPods: expected a number (int64), got a string|F:2:9: listen: not of the form host:port|F:3:7: root: expected a string, got a number: put it in quotes`},
 		{"no YAML", "a: [\n", "F:1:1: not valid YAML: did not find expected node content"},
 		{"another kind", "kind: Pod\napiVersion: v1\n", `F:1:7: kind: settings are of kind KubeletConfiguration, or do not say|F:2:13: apiVersion: settings are of kubelet.config.k8s.io/v1beta1, or do not say`},
@@ -344,14 +344,15 @@ func TestAKubeletsFileCanBeDroppedIn(t *testing.T) {
 		"authentication:\n  anonymous: {enabled: false}\n  webhook: {cacheTTL: 0s, enabled: true}\n  x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}\n" +
 		"authorization: {mode: Webhook}\ncgroupDriver: systemd\nclusterDNS:\n- 10.96.0.10\nclusterDomain: cluster.local\n" +
 		"containerRuntimeEndpoint: \"\"\ncpuManagerReconcilePeriod: 0s\nhttpCheckFrequency: 0s\nimageMinimumGCAge: 0s\ncrashLoopBackOff: {}\nmaxPods: 0\nfailCgroupV1: false\n" +
-		"healthzPort: 10248\nlogging: {flushFrequency: 0, options: {json: {infoBufferSize: \"0\"}}, verbosity: 0}\nmemorySwap: {}\n" +
+		"healthzPort: 10248\nhealthzBindAddress: 0.0.0.0\nlogging: {flushFrequency: 0, options: {json: {infoBufferSize: \"0\"}}, verbosity: 0}\nmemorySwap: {}\n" +
 		"evictionHard: {memory.available: 100Mi, imagefs.inodesFree: 5%}\nrotateCertificates: true\nstaticPodPath: /etc/kubernetes/manifests\n"
 	c, got := readText(t, t.TempDir(), text, Default())
-	want := "~F:23:21: rotateCertificates: has no effect here; nor have authentication.webhook, authorization"
+	want := "~F:20:21: healthzBindAddress: is no address of the loopback: healthzPort is served on 127.0.0.1, and listen is for others|" +
+		"~F:24:21: rotateCertificates: has no effect here; nor have authentication.webhook, authorization"
 	if got != want {
 		t.Errorf("warned of\n%s\nwant\n%s", got, want)
 	}
-	if c.Manifests != "/etc/kubernetes/manifests" || c.FallbackDriver != "systemd" || c.MaxPods != 110 || c.HealthzPort != 10248 {
+	if c.Manifests != "/etc/kubernetes/manifests" || c.FallbackDriver != "systemd" || c.MaxPods != 110 || c.HealthzPort != 10248 || c.HealthzAddress != "127.0.0.1" {
 		t.Errorf("%+v", c)
 	}
 }

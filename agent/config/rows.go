@@ -30,6 +30,9 @@ const (
 // ever is the longest possible age of an image.
 const ever = 100 * 365 * 24 * time.Hour
 
+// defaultHealthz is the address of healthzPort.
+const defaultHealthz = "127.0.0.1"
+
 // rows is the table of the settings, in the order of the file, bound to c.
 func rows(c *Config) []row { return slices.Concat(agentRows(c), podRows(c), imageRows(c), logRows(c)) }
 
@@ -57,7 +60,7 @@ func agentRows(c *Config) []row {
 		{"podLogsDir", "pod-logs", restart, path(&c.PodLogs, DefaultPodLogs), "Folder for the containers' logs."},
 		{"listen", "listen", restart, orNone(text(&c.Listen, "127.0.0.1:10255", must(isAddress, "not of the form host:port"))), "TCP address of the read-only endpoint; \"\" is none. One that is not loopback needs a certificate,\nand clientCAFile or tokenFile. (ours)"},
 		{"healthzPort", "", restart, value(&c.HealthzPort, 0, within(0, 65535, "must be from 0 to 65535")), "TCP port that serves /healthz alone, besides listen: kubeadm asks 10248; 0 is none."},
-		{"healthzBindAddress", "", restart, text(&c.HealthzAddress, "127.0.0.1", must(isLoopback, "must be an IP address of the loopback, such as 127.0.0.1: for others to ask, use listen")), "Its IP address, one of the loopback."},
+		{"healthzBindAddress", "", restart, onLoopback(text(&c.HealthzAddress, defaultHealthz, loopback)), "Its IP address, one of the loopback: for others to ask, there is listen."},
 		{"socket", "socket", restart, path(&c.Socket, "/run/monopod.sock"), "Unix socket that the other commands use. (ours)"},
 
 		{"tlsCertFile", "tls-cert-file", restart, path(&c.TLSCert, ""), "Certificate for that address, PEM; with one it speaks TLS only. This file, and those below, are\nread again when they change."},
