@@ -175,7 +175,7 @@ func runWatched(t *testing.T) (w diskWatch, ok bool) {
 	noErr(t, err)
 	defer unix.Close(ends[0])
 	other := os.NewFile(uintptr(ends[1]), "line")
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.cpu=1") // as make unit, and for its reason
 	cmd.Env, cmd.ExtraFiles = append(os.Environ(), env+"=1"), []*os.File{other}
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said

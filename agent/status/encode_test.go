@@ -20,7 +20,8 @@ func TestAReportIsEncodedInTheRoomOfTheOneBefore(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if each := (after.TotalAlloc - before.TotalAlloc) / 20; each > uint64(len(text)) {
+	each := (after.TotalAlloc - before.TotalAlloc) / 20
+	if each > 2*uint64(len(text)) { // the race detector has a pool of the encoder's drop one in four
 		t.Errorf("%d bytes allocated for a text of %d", each, len(text))
 	}
 }
