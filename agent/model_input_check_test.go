@@ -128,6 +128,8 @@ func (w *inputWalk) observe() {
 		case r.owner == inputURL: // files come first, and one of them may give it
 			_, trouble := w.site.now()
 			w.may[name] = w.may[name] || !gives && trouble == "" || len(images) > 1 || isOther
+		case !gives && images[r.image] && w.isKept(r.owner): // another file gives the same, and may say another thing later
+			w.may[name] = true
 		case gives, w.isLost(), w.isDoubted() && !w.found, w.papers[r.owner] != nil && w.papers[r.owner].isBad():
 		case !images[r.image] || len(images) > 1:
 			w.may[name] = true

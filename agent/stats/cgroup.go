@@ -89,6 +89,20 @@ func (h hierarchy) readNumbers(path string) *use {
 	return u
 }
 
+// workingSet returns the memory of a cgroup that is not easily freed, in bytes; nil: unknown. It is
+// what the node measures every ten seconds, so nothing else is read.
+func (h hierarchy) workingSet(path string) *uint64 {
+	u := &use{}
+	switch {
+	case !there(h.file("memory", path, "")):
+	case h.unified:
+		h.readMemoryV2(path, u)
+	default:
+		h.readMemoryV1(path, u)
+	}
+	return u.WorkingSet
+}
+
 // readCPU reads the cpu time of a cgroup.
 func (h hierarchy) readCPU(path string, u *use) {
 	u.Time, u.CPU, u.User, u.System = time.Now(), nil, nil, nil

@@ -26,6 +26,13 @@ func (h hierarchy) readV1(path string, u *use) {
 	if cgroup1.NewPids(h.mount).Stat(path, m) == nil {
 		u.Threads, u.MaxThreads = known(m.Pids.Current), limit(m.Pids.Limit)
 	}
+	h.readMemoryV1(path, u)
+	h.readRestV1(path, u)
+}
+
+// readMemoryV1 reads the memory of a cgroup, with those below it.
+func (h hierarchy) readMemoryV1(path string, u *use) {
+	m := &v1.Metrics{}
 	// Only one file about swap is used, and kernels may lack it; newer ones lack those of kmem.
 	if cgroup1.NewMemory(h.mount, cgroup1.IgnoreModules("memsw", "kmem", "kmem.tcp")).Stat(path, m) == nil {
 		u.RSS, u.Cache, u.Mapped = known(m.Memory.TotalRSS), known(m.Memory.TotalCache), known(m.Memory.TotalMappedFile)
@@ -34,7 +41,6 @@ func (h hierarchy) readV1(path string, u *use) {
 		u.WorkingSet, u.MemoryLimit = less(u.Memory, known(m.Memory.TotalInactiveFile)), limit(m.Memory.Usage.Limit)
 		u.OOMKills = known(m.MemoryOomControl.OomKill)
 	}
-	h.readRestV1(path, u)
 }
 
 // readRestV1 reads what the library does not.

@@ -42,12 +42,7 @@ func (h hierarchy) readV2(path string, u *use) {
 	if weight := number(h.file("", path, "cpu.weight")); weight != nil && *weight > 0 {
 		u.Shares = known(2 + (*weight-1)*262142/9999) // the kubelet's conversion back
 	}
-	if m := h.stat(path, cgroup2.StatMemory).GetMemory(); m != nil && h.has(path, "memory.stat") {
-		u.readMemoryV2(m)
-		if !h.has(path, "memory.swap.max") {
-			u.Swap, u.SwapLimit = nil, nil
-		}
-	}
+	h.readMemoryV2(path, u)
 	if e := h.stat(path, cgroup2.StatMemoryEvents).GetMemoryEvents(); e != nil {
 		u.MemoryFails, u.OOMKills = known(e.Max), known(e.OomKill)
 	}
@@ -61,7 +56,19 @@ func (h hierarchy) readV2(path string, u *use) {
 	}
 }
 
-func (u *use) readMemoryV2(m *v2.MemoryStat) {
+// readMemoryV2 reads the memory of a cgroup, with those below it.
+func (h hierarchy) readMemoryV2(path string, u *use) {
+	m := h.stat(path, cgroup2.StatMemory).GetMemory()
+	if m == nil || !h.has(path, "memory.stat") {
+		return
+	}
+	u.setMemory(m)
+	if !h.has(path, "memory.swap.max") {
+		u.Swap, u.SwapLimit = nil, nil
+	}
+}
+
+func (u *use) setMemory(m *v2.MemoryStat) {
 	u.RSS, u.Cache, u.Mapped = known(m.Anon), known(m.File), known(m.FileMapped)
 	u.Faults, u.MajorFaults = known(m.Pgfault), known(m.Pgmajfault)
 	u.Memory = known(m.Usage)

@@ -39,8 +39,8 @@ func (h Host) Memory() (total, workingSet uint64, err error) {
 	if m["MemTotal"] == nil {
 		return 0, 0, fmt.Errorf("memory of the machine: %s has no MemTotal", filepath.Join(h.Proc, "meminfo"))
 	}
-	if u := h.hierarchy().read("/"); u != nil && u.WorkingSet != nil {
-		return *m["MemTotal"], *u.WorkingSet, nil
+	if used := h.hierarchy().workingSet("/"); used != nil {
+		return *m["MemTotal"], *used, nil
 	}
 	used := less(m["MemTotal"], m["MemAvailable"])
 	if used == nil {
