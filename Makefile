@@ -69,9 +69,17 @@ endef
 # packages run side by side. The limit is for a machine with other work to do. Of the walks of
 # the agent's tests some are made so, and all of them once more without the detector, as is
 # what counts allocations that the detector adds to.
+#
+# The tests of ./agent take longer than all others together and run one after the other, so two
+# halves of them run side by side.
+RACE := go test -race -cpu 1 -timeout 45m
+WALKS := '^(TestModel|TestEveryDiskCall|TestWhatAStartCosts)'
 unit: cc dbus
-	go test -race -cpu 1 -timeout 45m ./...
-	go test -count=1 -timeout 30m -run '^(TestModel|TestEveryDiskCall|TestWhatAStartCosts)' ./agent
+	@code=0; echo "== unit tests, with the race detector and without"; \
+	( $(RACE) -run '^TestA' ./agent && go test -count=1 -timeout 30m -run $(WALKS) ./agent ) & half=$$!; \
+	( $(RACE) -skip '^TestA' ./agent && $(RACE) $$(go list ./... | grep -vx monopod/agent) ) || code=$$?; \
+	wait $$half || code=$$?; \
+	exit $$code
 
 # What computes and reads files; what asks the kernel for more or starts its own test binary
 # once more is not emulated, and is tested on the machine's own kind.
