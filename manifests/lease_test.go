@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // openForWriting opens a file as a writer does: no lease is given any more, as none
@@ -65,6 +67,43 @@ func TestAFileWithoutALeaseProvesARemoval(t *testing.T) {
 	p.pass(noWriter)
 	if got := describeSnapshot(*p.last); got != "a@m.yaml=busybox" {
 		t.Errorf("after %s: %q", noWriter, got)
+	}
+}
+
+// While the folder is away nothing in it is waited for: it is looked for again after a while, and
+// not without a pause.
+func TestAFolderThatIsAwayIsNotLookedForWithoutAPause(t *testing.T) {
+	for _, row := range []string{"away", "a file of another kind", "another folder, without a manifest"} {
+		t.Run(row, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "m")
+			must(t, os.Mkdir(dir, 0o755))
+			fill(t, dir, "a")
+			p := at(t, dir, nil)
+			openForWriting(t, filepath.Join(dir, "a.yaml"))
+			p.full = true
+			p.step(p.now)
+			if p.files[filepath.Join(dir, "a.yaml")].retry.IsZero() {
+				t.Fatal("the file is not waited for")
+			}
+			must(t, os.Rename(dir, dir+".away"))
+			switch row {
+			case "a file of another kind":
+				must(t, unix.Mkfifo(dir, 0o644))
+			case "another folder, without a manifest":
+				must(t, os.Mkdir(dir, 0o755))
+			}
+			steps := 0
+			for end := p.now.Add(10 * retryFolder); p.now.Before(end) && steps < 1000; steps++ {
+				p.step(p.now)
+				p.now = p.now.Add(max(p.wake().Sub(p.now), 0))
+			}
+			if steps > 60 {
+				t.Errorf("%d steps in %s", steps, 10*retryFolder)
+			}
+			if got := describeSnapshot(*p.last); !strings.HasPrefix(got, "a@a.yaml=busybox") {
+				t.Errorf("the pods are %q", got)
+			}
+		})
 	}
 }
 

@@ -135,6 +135,9 @@ func NewSource(c SourceConfig) *Source {
 // older one that was not received.
 func (s *Source) Snapshots() <-chan Snapshot { return s.snapshots }
 
+// leastPause is the least time between two steps without an event: what was due was just done.
+const leastPause = 5 * time.Millisecond
+
 // Run reads the folder until ctx ends. It may be called once.
 func (s *Source) Run(ctx context.Context) {
 	defer func() { s.watch.close() }()
@@ -143,7 +146,7 @@ func (s *Source) Run(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		s.step(time.Now())
-		timer.Reset(time.Until(s.wake()))
+		timer.Reset(max(time.Until(s.wake()), leastPause))
 		select {
 		case <-ctx.Done():
 			return
@@ -211,7 +214,7 @@ func (s *Source) step(now time.Time) {
 	}
 	s.asking.hangs = false
 	for path, f := range s.files {
-		if !f.retry.IsZero() && !now.Before(f.retry) {
+		if at := s.retryAt(f); !at.IsZero() && !now.Before(at) {
 			s.dirty[path] = true
 		}
 	}
@@ -270,6 +273,15 @@ func (s *Source) absenceDue(now time.Time) bool {
 	return false
 }
 
+// retryAt returns when a file is to be read again by itself; zero: with the folder, as all files are
+// while the folder cannot be read.
+func (s *Source) retryAt(f *fileState) time.Time {
+	if len(s.folder) > 0 {
+		return time.Time{}
+	}
+	return f.retry
+}
+
 // wake returns when the next step is due if no event comes before.
 func (s *Source) wake() time.Time {
 	next := s.nextAll
@@ -279,8 +291,8 @@ func (s *Source) wake() time.Time {
 		}
 	}
 	for _, f := range s.files {
-		if !f.retry.IsZero() {
-			sooner(f.retry)
+		if at := s.retryAt(f); !at.IsZero() {
+			sooner(at)
 		}
 	}
 	if !s.filled.IsZero() {
