@@ -116,6 +116,10 @@ var examples = map[string][]string{
 		"monopod doctor",
 		"monopod doctor --config /etc/monopod/config.yaml",
 	},
+	"support": {
+		"monopod support",
+		"monopod support --config /etc/monopod/config.yaml box7.tar.gz",
+	},
 	"version": {
 		"monopod version",
 		"monopod version -o json",

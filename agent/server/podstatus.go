@@ -18,19 +18,14 @@ const elided = message.Mark
 // all messages but those in public. Commands stay, as with the kubelet: all users of the machine
 // see them among its processes. It changes nothing that the pod shares with others.
 func shownToAll(p *v1.Pod, public message.Book) {
-	p.Spec.InitContainers = shownContainers(p.Spec.InitContainers)
-	p.Spec.Containers = shownContainers(p.Spec.Containers)
+	status.HideValues(p)
 	p.Status = shownStatus(p.Status, public)
 	p.Annotations = shownAnnotations(p, public)
 }
 
-// shownAnnotations returns the annotations without kubectl's copy of the manifest, and without the
-// problems that are not public.
+// shownAnnotations returns the annotations without the problems that are not public.
 func shownAnnotations(p *v1.Pod, public message.Book) map[string]string {
 	all := maps.Clone(p.Annotations)
-	if _, copied := all[v1.LastAppliedConfigAnnotation]; copied {
-		all[v1.LastAppliedConfigAnnotation] = elided
-	}
 	if _, ill := all[status.AnnProblems]; ill {
 		all[status.AnnProblems] = elided
 		lines := status.ProblemsOf(p)
@@ -45,56 +40,6 @@ func shownAnnotations(p *v1.Pod, public message.Book) map[string]string {
 		all[status.AnnPulls] = elided
 	}
 	return all
-}
-
-// shownContainers returns the containers without the values of their env and of the headers that
-// probes and hooks send.
-func shownContainers(containers []v1.Container) []v1.Container {
-	out := slices.Clone(containers)
-	for i := range out {
-		c := &out[i]
-		c.Env = slices.Clone(c.Env)
-		for j := range c.Env {
-			if c.Env[j].Value != "" {
-				c.Env[j].Value = elided
-			}
-		}
-		for _, p := range []**v1.Probe{&c.LivenessProbe, &c.ReadinessProbe, &c.StartupProbe} {
-			if *p != nil {
-				one := **p
-				one.HTTPGet = shownGet(one.HTTPGet)
-				*p = &one
-			}
-		}
-		if c.Lifecycle != nil {
-			l := *c.Lifecycle
-			l.PostStart, l.PreStop = shownHook(l.PostStart), shownHook(l.PreStop)
-			c.Lifecycle = &l
-		}
-	}
-	return out
-}
-
-func shownHook(h *v1.LifecycleHandler) *v1.LifecycleHandler {
-	if h == nil {
-		return nil
-	}
-	c := *h
-	c.HTTPGet = shownGet(h.HTTPGet)
-	return &c
-}
-
-// shownGet returns the request without the values of its headers.
-func shownGet(a *v1.HTTPGetAction) *v1.HTTPGetAction {
-	if a == nil {
-		return nil
-	}
-	c := *a
-	c.HTTPHeaders = slices.Clone(a.HTTPHeaders)
-	for k := range c.HTTPHeaders {
-		c.HTTPHeaders[k].Value = elided
-	}
-	return &c
 }
 
 // shownStatus returns the status with only its public messages.

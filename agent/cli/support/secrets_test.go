@@ -1,0 +1,71 @@
+package support
+
+import (
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests"
+)
+
+func TestValuesAreHiddenWhereverTheyAreQuoted(t *testing.T) {
+	secret := &v1.Secret{Data: map[string][]byte{"k": []byte("correct horse\n")}, StringData: map[string]string{"p": "battery staple"}}
+	get := func(value string) *v1.HTTPGetAction {
+		return &v1.HTTPGetAction{HTTPHeaders: []v1.HTTPHeader{{Name: "Authorization", Value: value}}}
+	}
+	s := &Secrets{}
+	s.AddObject(manifests.NewObject(nil, secret, "f"))
+	s.AddObject(manifests.NewObject(&v1.ConfigMap{Data: map[string]string{"c": "configured"}}, nil, "f"))
+	s.AddPod(&v1.Pod{Spec: v1.PodSpec{
+		InitContainers: []v1.Container{{Env: []v1.EnvVar{{Name: "A", Value: "of an init container"}}}},
+		Containers: []v1.Container{{
+			Env:            []v1.EnvVar{{Name: "A", Value: "of a container"}, {Name: "B", Value: "80"}},
+			LivenessProbe:  &v1.Probe{ProbeHandler: v1.ProbeHandler{HTTPGet: get("Bearer live")}},
+			ReadinessProbe: &v1.Probe{ProbeHandler: v1.ProbeHandler{HTTPGet: get("Bearer ready")}},
+			StartupProbe:   &v1.Probe{ProbeHandler: v1.ProbeHandler{HTTPGet: get("Bearer start")}},
+			Lifecycle: &v1.Lifecycle{PostStart: &v1.LifecycleHandler{HTTPGet: get("Bearer post")},
+				PreStop: &v1.LifecycleHandler{HTTPGet: get("Bearer pre")}},
+		}}}})
+	s.Add("first line of a key\nshort\nsecond line of a key\n")
+	s.Add("of a container, longer")
+	for text, want := range map[string]string{
+		"said correct horse.":                 "said <elided>.",
+		"battery staple":                      "<elided>",
+		"Y29ycmVjdCBob3JzZQ==":                "<elided>", // correct horse
+		"configured":                          "<elided>",
+		"x of an init container y":            "x <elided> y",
+		"of a container":                      "<elided>",
+		"of a container, longer":              "<elided>",
+		"port 80":                             "port 80",
+		"a short walk":                        "a short walk",
+		`"second line of a key\n"`:            `"<elided>\n"`,
+		"Bearer live, Bearer ready":           "<elided>, <elided>",
+		"Bearer start, Bearer post":           "<elided>, <elided>",
+		"Bearer pre":                          "<elided>",
+		"nothing of it":                       "nothing of it",
+		"correct horsecorrect horse, correct": "<elided><elided>, correct",
+	} {
+		if got := s.Hide(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestAConfigurationIsShownWithoutItsSecrets(t *testing.T) {
+	for text, want := range map[string]string{
+		"  password = \"p4ss\"\n  username = \"u\"":        "  password = <elided>\n  username = \"u\"",
+		"identitytoken = 'abc'":                            "identitytoken = <elided>",
+		"[plugins.\"x\".registry.configs.\"r\".auth]":      "[plugins.\"x\".registry.configs.\"r\".auth]",
+		"auth = { username = \"u\", password = \"p4ss\" }": "auth = { username = \"u\", password = <elided> }",
+		`{"type":"x","password":"p4\"ss","mtu":1400}`:      `{"type":"x","password":<elided>,"mtu":1400}`,
+		"server = \"https://me:p4ss@registry.example\"":    "server = \"https://<elided>registry.example\"",
+		"root = \"/var/lib/containerd\"":                   "root = \"/var/lib/containerd\"",
+		"nameserver 192.0.2.1":                             "nameserver 192.0.2.1",
+	} {
+		got := HideConfig(text)
+		if got != want || strings.Contains(got, "p4") {
+			t.Errorf("%s becomes\n%s\nwant\n%s", text, got, want)
+		}
+	}
+}
