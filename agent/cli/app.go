@@ -36,6 +36,7 @@ several pods have is refused, and the candidates are named.`,
 				Flags: []cli.Flag{nodeNameFlag(), command.ConfigFlag()}, Action: validate,
 			},
 			diffCommand(),
+			initCommand(),
 			{
 				Name: "config", Usage: "print what can be set, documented", Action: printConfig,
 				Flags: []cli.Flag{&cli.BoolFlag{Name: "defaults",

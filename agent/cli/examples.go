@@ -24,6 +24,10 @@ var examples = map[string][]string{
 		"monopod diff web.yaml",
 		"monopod diff --prune manifests/ -o json",
 	},
+	"init": {
+		"monopod init",
+		"monopod init ./monopod",
+	},
 	"config": {
 		"monopod config --defaults",
 		"monopod config --defaults > /etc/monopod/config.yaml",

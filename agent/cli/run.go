@@ -92,6 +92,7 @@ func run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	sayEmpty(log, cfg.Manifests)
 	return a.Run(c.Context)
 }
 

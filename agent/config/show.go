@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -129,6 +130,28 @@ func PrintDefaults(w io.Writer) error {
 		fmt.Fprintf(&b, "%s%s: %s\n", indent, name, inYAML(shown(r.get())))
 	}
 	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// PrintFirst prints a first file of settings: with that folder of manifests, and all else as
+// comments.
+func PrintFirst(w io.Writer, manifests string) error {
+	var all, out strings.Builder
+	if err := PrintDefaults(&all); err != nil {
+		return err
+	}
+	for line := range strings.Lines(all.String()) {
+		name, _, _ := strings.Cut(line, ":")
+		switch {
+		case name == "staticPodPath":
+			line = "staticPodPath: " + strconv.Quote(manifests) + "\n"
+		case name == "apiVersion", name == "kind", strings.TrimSpace(line) == "", strings.HasPrefix(line, "#"):
+		default:
+			line = "#" + line
+		}
+		out.WriteString(line)
+	}
+	_, err := io.WriteString(w, out.String())
 	return err
 }
 

@@ -14,10 +14,20 @@ func WhereToLook() string { return whereToLook("/") }
 
 // whereToLook is WhereToLook for a machine whose files are below root.
 func whereToLook(root string) string {
-	for _, dir := range unitDirs {
-		if _, err := os.Stat(filepath.Join(root, dir, "monopod.service")); err == nil {
-			return "`systemctl status monopod` says more"
-		}
+	if hasUnit(root) {
+		return "`systemctl status monopod` says more"
 	}
 	return "is `monopod run` running?"
+}
+
+// HasUnit reports whether a unit of the agent is installed.
+func HasUnit() bool { return hasUnit("/") }
+
+func hasUnit(root string) bool {
+	for _, dir := range unitDirs {
+		if _, err := os.Stat(filepath.Join(root, dir, "monopod.service")); err == nil {
+			return true
+		}
+	}
+	return false
 }

@@ -98,7 +98,7 @@ var words = []struct{ names, here string }{
 	{"swarm|stack, docker swarm|stack|service|config", "there is one node and no swarm: put Pod manifests into {DIR}"},
 	{"docker|podman|nerdctl history", "layers are not listed: `monopod images -o wide` lists images, `monopod history POD` the versions of a pod"},
 	{"docker|podman|nerdctl diff", "what a container wrote is not listed; `monopod diff web.yaml` says what a manifest would change"},
-	{"init|join|reset|token|bootstrap|add-node|leave|refresh-certs|etcd-snapshot|secrets-encrypt|certificate|upgrade|addons|cluster|kubeadm|minikube|kind|k3d|operator|acl|eval",
+	{"join|reset|token|bootstrap|add-node|leave|refresh-certs|etcd-snapshot|secrets-encrypt|certificate|upgrade|addons|cluster|kubeadm|minikube|kind|k3d|operator|acl|eval",
 		"there is no cluster to set up: `monopod run --manifests DIR` runs the pods of a folder; `monopod doctor` examines the machine"},
 	{"helm|kustomize", "manifests are plain files: write what `helm template` or `kubectl kustomize` prints into {DIR}"},
 	{"cluster-info|api-resources|api-versions|auth|context|contexts|plugin|options, config view|get-contexts|use-context|current-context|set-context|set",

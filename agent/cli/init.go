@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/command"
+	"monopod/agent/config"
+	"monopod/manifests/shell"
+)
+
+// initDir is where init writes, as the Debian package does.
+const initDir = "/etc/monopod"
+
+// firstManifest is the pod that init writes.
+const firstManifest = `# A Pod, as Kubernetes knows it: https://kubernetes.io/docs/concepts/workloads/pods/
+# Edit this file, and the pod follows; remove it, and the pod goes.
+apiVersion: v1
+kind: Pod
+metadata:
+  name: hello
+spec:
+  terminationGracePeriodSeconds: 2   # between SIGTERM and SIGKILL when the pod is stopped
+  containers:
+  - name: main
+    image: docker.io/library/busybox:1.37
+    command: [sh, -c, "echo hello; exec tail -f /dev/null"]
+    resources:
+      limits: {memory: 32Mi}
+`
+
+func initCommand() *cli.Command {
+	return &cli.Command{
+		Name: "init", ArgsUsage: "[DIR]", Usage: "write a first manifest and a file of settings",
+		Description: `
+DIR, ` + initDir + ` if it is not given, gets config.yaml, in which each setting stands
+as a comment with what it means, and manifests/hello.yaml. Files that are there
+already stay as they are. The output says which commands come next.`,
+		Action: func(c *cli.Context) error {
+			if c.Args().Len() > 1 {
+				return command.UsageError("init writes one folder")
+			}
+			dir, err := filepath.Abs(cmp.Or(c.Args().First(), initDir))
+			if err != nil {
+				return err
+			}
+			return initialize(c, dir)
+		},
+	}
+}
+
+// initialize writes the files that DIR lacks, and prints what comes next.
+func initialize(c *cli.Context, dir string) error {
+	settings, manifest := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "manifests", "hello.yaml")
+	var text bytes.Buffer
+	if err := config.PrintFirst(&text, filepath.Dir(manifest)); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(manifest), 0o700); err != nil {
+		return err
+	}
+	for _, f := range []struct{ path, text string }{{settings, text.String()}, {manifest, firstManifest}} {
+		said, err := writeFirst(f.path, f.text)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.App.Writer, "%s %s\n", f.path, said)
+	}
+	fmt.Fprint(c.App.Writer, nextCommands(dir, settings))
+	return nil
+}
+
+// writeFirst writes a file unless it is there, and returns which of both is so.
+func writeFirst(path, text string) (said string, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return "is there already, and stays as it is", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(path))
+	}
+	return "is written", nil
+}
+
+// nextCommands says what comes after init: systemd runs the agent where its unit has these
+// settings.
+func nextCommands(dir, settings string) string {
+	file := shell.Word(settings)
+	run := "monopod run --config " + file
+	if dir == initDir && client.HasUnit() {
+		run = "systemctl enable --now monopod"
+	}
+	return fmt.Sprintf(`
+Next:
+
+    monopod doctor --config %s   # does this machine have what the agent needs?
+    %s
+    monopod ps   # in another terminal: what runs, and what is wrong
+`, file, run)
+}
+
+// sayEmpty logs what to do about a folder without a file.
+func sayEmpty(log *slog.Logger, dir string) {
+	if files, err := os.ReadDir(dir); err == nil && len(files) == 0 {
+		log.Info("the folder of manifests is empty: a Pod manifest that is put there runs at once; `monopod init` writes a first one", "manifests", dir)
+	}
+}
