@@ -9,7 +9,8 @@
 # make fuzz    every fuzz target of the module, one after the other: FUZZTIME=10s
 # make mutate  change the code of a package line by line and see which changes no test notices: ROOM=agent/window
 # make scale   what 100, 300 and 1,000 pods cost on a runtime in memory
-# make deb     Debian packages for amd64 and arm64 in bin/: VERSION=1.2.3
+# make deb     deb and rpm packages for amd64 and arm64 in bin/: VERSION=1.2.3
+# make image   an OCI image for both in bin/, of the program alone: VERSION=1.2.3
 # make vm      build and boot the Debian machine of make test-vm (root; Debian)
 # make test-vm trials under systemd on that machine: TRIALS='Killed|Clock' SHORT=1 (root; Debian)
 # make power-cuts cut the power of that machine while pods start, end and change, and see what
@@ -28,9 +29,11 @@ NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 # grpcnotrace: without the request log that no page shows, and its 0.3 MB.
 # nethttpomithttp2: the endpoint and downloads speak HTTP/1.1, which has less to attack
 # and 0.5 MB less. The runtime's gRPC has an HTTP/2 of its own.
-RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithttp2 -ldflags "-s -w"
+# The commit is stamped where git can tell it, and VERSION where it is given.
+RELEASE      = CGO_ENABLED=0 go build -buildvcs=$(STAMP) -trimpath -tags grpcnotrace,nethttpomithttp2 -ldflags "-s -w$(if $(VERSION), -X monopod/agent/cli.release=$(VERSION))"
+STAMP       := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: build test lint unit arm64 e2e golden e2e-crio crio bench model mutate fuzz scale demo deb vm test-vm power-cuts moments vm-deps deps root cc dbus emulator packages clean
+.PHONY: build test lint unit arm64 e2e golden e2e-crio crio bench model mutate fuzz scale demo deb image programs vm test-vm power-cuts moments vm-deps deps root cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
@@ -151,15 +154,19 @@ demo: packages build
 	@trap : INT; bin/demo -monopod bin/monopod
 
 # The same sources give the same bytes: all dates are that of the last commit, as is the
-# version unless it is given. A commit is stamped where git can tell it.
-deb: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y go.mod)
-deb: export VERSION ?= 0.0~git$(shell date -u -d @$(SOURCE_DATE_EPOCH) +%Y%m%d%H%M%S).$(shell git rev-parse --short=12 HEAD 2>/dev/null || echo none)
-deb: export NFPM := $(NFPM)
-deb: build
-	@stamp=false; git rev-parse HEAD >/dev/null 2>&1 && stamp=true; \
-	for arch in $(ARCHES); do \
-		GOARCH=$$arch $(RELEASE) -buildvcs=$$stamp -o bin/monopod-$$arch . && packaging/deb $$arch bin/monopod-$$arch; \
-	done
+# version unless it is given.
+deb image: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y go.mod)
+deb image: export VERSION ?= 0.0~git$(shell date -u -d @$(SOURCE_DATE_EPOCH) +%Y%m%d%H%M%S).$(shell git rev-parse --short=12 HEAD 2>/dev/null || echo none)
+deb image: export NFPM := $(NFPM)
+deb image: export ARCHES := $(ARCHES)
+deb: build programs
+	@for arch in $(ARCHES); do packaging/pack $$arch bin/monopod-$$arch; done
+
+image: programs
+	@packaging/image
+
+programs:
+	@for arch in $(ARCHES); do GOARCH=$$arch $(RELEASE) -o bin/monopod-$$arch .; done
 
 # The disk is made once, and again when its recipe changes.
 bin/vm/disk.img: testdata/vm/disk $(shell find testdata/vm/guest -type f)

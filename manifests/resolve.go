@@ -125,6 +125,10 @@ func (r *resolution) claim(path string, f *fileState, p *documents.Found) {
 		r.lose(path, key)
 		return
 	}
+	if was := r.source.current[key]; was != nil && was.Digest != p.Digest && f.isRecalled() {
+		r.lose(path, key) // the version that runs may be the newer one
+		return
+	}
 	list := r.claims[key]
 	if list != nil {
 		r.claims[key] = append(list, claim{path, p})

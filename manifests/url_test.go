@@ -144,6 +144,26 @@ func TestWhatTheURLSaysAgainHidesNoPodThatWentMeanwhile(t *testing.T) {
 	}
 }
 
+// A pod that a file gave last is not replaced by an older version of the URL only because the agent
+// starts again while the URL answers with something that cannot be read.
+func TestACachedAnswerReplacesNoPodThatIsNewer(t *testing.T) {
+	cached := Answer{Data: []byte(podYAML("a"))}
+	p := at(t, t.TempDir(), asks)
+	p.gets(cached, "a@pods=busybox")
+	p.put("a.yaml", image(podYAML("a"), "nginx"))
+	p.expect("a@a.yaml=nginx bad:pods")
+	p.answered(Answer{Data: []byte("{{{ kind: [")})
+	p.step(p.now)
+	must(t, os.Remove(filepath.Join(p.dir, "a.yaml")))
+	kept := "a@pods=nginx held:pods bad:pods ?"
+	p.expect(kept)
+	p = p.next(func(c *SourceConfig) { asks(c); c.Cached = &cached })
+	p.expect("a@pods=nginx")
+	p.gets(Answer{Data: []byte("{{{ kind: [")}, kept)
+	p.gets(Answer{}, kept)
+	p.gets(cached, "a@pods=busybox")
+}
+
 func TestTheFolderWinsOverTheURL(t *testing.T) {
 	p := at(t, t.TempDir(), asks)
 	p.gets(two(), "a@pods=busybox b@pods=busybox")

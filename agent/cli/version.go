@@ -25,13 +25,18 @@ type VersionInfo struct {
 	Platform string `json:"platform"` // such as linux/amd64
 }
 
+// release is the version that the build was given, by the linker; "": none.
+var release string
+
 // Version returns that of the running binary.
 func Version() VersionInfo {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{GoVersion: runtime.Version()}
 	}
-	return versionOf(info, runtime.GOOS+"/"+runtime.GOARCH)
+	v := versionOf(info, runtime.GOOS+"/"+runtime.GOARCH)
+	v.Version = cmp.Or(release, v.Version)
+	return v
 }
 
 func versionOf(info *debug.BuildInfo, platform string) VersionInfo {

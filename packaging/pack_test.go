@@ -36,7 +36,7 @@ func built(t *testing.T) (tree string) {
 	if err := os.WriteFile(filepath.Join(fake, "go"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run([]string{"PATH=" + fake + ":" + os.Getenv("PATH"), "VERSION=1.0", "SOURCE_DATE_EPOCH=0", "NFPM=none"}, "packaging/deb", "amd64", "bin/monopod")
+	run([]string{"PATH=" + fake + ":" + os.Getenv("PATH"), "VERSION=1.0", "SOURCE_DATE_EPOCH=0", "NFPM=none"}, "packaging/pack", "amd64", "bin/monopod")
 	return filepath.Join(dir, "tree")
 }
 
@@ -84,7 +84,7 @@ func TestThePackageHasThePages(t *testing.T) {
 		}
 	}
 	docs, err := filepath.Glob("../docs/*.md")
-	if err != nil || len(docs) < 8 {
+	if err != nil || len(docs) < 9 {
 		t.Fatalf("the docs are %v (%v)", docs, err)
 	}
 	for _, page := range append(docs, "../README.md", "../SECURITY.md") {
