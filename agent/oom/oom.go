@@ -1,4 +1,12 @@
 // Package oom reads from the kernel's log which processes the kernel killed for want of memory.
+//
+// Of all records of such a kill this one tells most. It names the cgroup of the process, in whose
+// path the runtime puts the id of the container, and stays true when container and cgroup are gone.
+// The counters of a cgroup (memory.oom_control, memory.events) go with it; that of the pod's, which
+// stays, says neither which container it was nor, with cgroup v1, anything of those below it. And a
+// read of the log that waits for the next record costs nothing. Where the log cannot be read, and
+// where the kernel left a record out, as it does of many kills within seconds, what the runtime
+// reports of a container is all that is known.
 package oom
 
 import (
@@ -6,9 +14,9 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Log is the file of the kernel's log.
@@ -23,7 +31,15 @@ type Kill struct {
 	PID     int    // in the first pid namespace
 	Cgroup  string // of the process, from the root of its hierarchy
 	Limit   string // the cgroup whose limit was reached; "": the machine had no memory left
+
+	Used, Most int64     // of Limit, in bytes: its memory and its limit; 0: not known
+	Resident   int64     // memory of the process, in bytes; 0: not known
+	At         time.Time // when its record was read
 }
+
+// In reports whether the process was of the container with this id. Each runtime and cgroup driver
+// has a name of its own for a container's cgroup, with the id in it.
+func (k Kill) In(id string) bool { return id != "" && strings.Contains(k.Cgroup, id) }
 
 // Watch calls seen for each kill that the kernel logs in the file at path, such as Log, from now on.
 // It returns when ctx ends, with nil, or when the log cannot be read.
@@ -37,60 +53,23 @@ func Watch(ctx context.Context, path string, seen func(Kill)) error {
 	if _, err := f.Seek(0, io.SeekEnd); err != nil && !errors.Is(err, syscall.ESPIPE) {
 		return err
 	}
+	var report report
 	for record := make([]byte, recordMax); ; {
 		n, err := f.Read(record) // one record, or several whole ones
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, syscall.EPIPE): // records were overwritten before they were read
+			report.reset()
+			continue
 		case err != nil:
 			return err
 		}
 		for line := range strings.Lines(string(record[:n])) {
-			if k, is := parse(line); is {
+			if k, is := report.add(line); is {
+				k.At = time.Now()
 				seen(k)
 			}
 		}
 	}
-}
-
-// parse returns the kill that a line of the log reports (Linux, Documentation/ABI/testing/dev-kmsg,
-// and mm/oom_kill.c, dump_oom_victim). Lines that processes wrote to the log do not count.
-func parse(line string) (k Kill, is bool) {
-	prefix, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ";")
-	priority, _, _ := strings.Cut(prefix, ",")
-	level, err := strconv.Atoi(priority)
-	if err != nil || level>>3 != 0 { // the kernel's own facility, which a process cannot choose
-		return k, false
-	}
-	text, is = strings.CutPrefix(text, "oom-kill:")
-	if !is {
-		return k, false
-	}
-	where, victim, is := strings.Cut(text, ",task=")
-	if !is {
-		return k, false
-	}
-	victim, _, _ = cutLast(victim, ",uid=")
-	name, pid, is := cutLast(victim, ",pid=")
-	if k.PID, err = strconv.Atoi(pid); err != nil || !is {
-		return k, false
-	}
-	k.Process = name
-	_, k.Limit, _ = strings.Cut(where, ",oom_memcg=")
-	k.Limit, k.Cgroup, is = strings.Cut(k.Limit, ",task_memcg=")
-	if !is { // the machine has no memory left, for all its processes or those of some memory nodes
-		_, k.Cgroup, is = strings.Cut(where, ",task_memcg=")
-		k.Limit = ""
-	}
-	return k, is
-}
-
-// cutLast is strings.Cut around the last sep.
-func cutLast(s, sep string) (before, after string, found bool) {
-	k := strings.LastIndex(s, sep)
-	if k < 0 {
-		return s, "", false
-	}
-	return s[:k], s[k+len(sep):], true
 }
