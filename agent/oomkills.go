@@ -26,11 +26,11 @@ func (a *Agent) watchMemory(ctx context.Context) {
 	}
 }
 
-// recordKill records a kill as an event of the node, if its memory is used up, and of the container
+// recordKill records a kill, unless it is a former one, as an event of the node, if its memory is used up, and of the container
 // whose process was killed. It returns the pod of that container; nil: it is of none.
 func (a *Agent) recordKill(k oom.Kill) *v1.Pod {
 	process := message.Private(k.Process)
-	if k.Limit == "" {
+	if k.Limit == "" && !k.Former {
 		a.events.Record(events.NodeRef(a.cfg.NodeName), v1.EventTypeWarning, "SystemOOM",
 			message.Of("System OOM encountered, victim process: %s, pid: %d", process, message.Number(k.PID)))
 	}
@@ -38,6 +38,9 @@ func (a *Agent) recordKill(k oom.Kill) *v1.Pod {
 		container := containerIn(p, k)
 		if container == "" {
 			continue
+		}
+		if k.Former { // of a time when no agent read the log, or another one recorded it
+			return p
 		}
 		about := events.ContainerRef(events.PodRef(p.Namespace, p.Name, string(p.UID)), &p.Spec, container)
 		a.events.Record(about, v1.EventTypeWarning, "OOMKilling", message.Of("The kernel killed the process %s: %s", process, whyKilled(p, k.Limit)))

@@ -14,9 +14,12 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Log is the file of the kernel's log.
@@ -34,15 +37,17 @@ type Kill struct {
 
 	Used, Most int64     // of Limit, in bytes: its memory and its limit; 0: not known
 	Resident   int64     // memory of the process, in bytes; 0: not known
-	At         time.Time // when its record was read
+	At         time.Time // when it was logged
+	Former     bool      // it was logged before the log was watched
 }
 
 // In reports whether the process was of the container with this id. Each runtime and cgroup driver
 // has a name of its own for a container's cgroup, with the id in it.
 func (k Kill) In(id string) bool { return id != "" && strings.Contains(k.Cgroup, id) }
 
-// Watch calls seen for each kill that the kernel logs in the file at path, such as Log, from now on.
-// It returns when ctx ends, with nil, or when the log cannot be read.
+// Watch calls seen for each kill that the kernel has logged in the file at path, such as Log, and
+// for those that it logs from now on. It returns when ctx ends, with nil, or when the log cannot be
+// read.
 func Watch(ctx context.Context, path string, seen func(Kill)) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -50,26 +55,90 @@ func Watch(ctx context.Context, path string, seen func(Kill)) error {
 	}
 	defer f.Close()
 	defer context.AfterFunc(ctx, func() { f.Close() })()
-	if _, err := f.Seek(0, io.SeekEnd); err != nil && !errors.Is(err, syscall.ESPIPE) {
+	log := &log{seen: seen}
+	if err := log.readFormer(f); err != nil {
+		return unlessEnded(ctx, err)
+	}
+	for part := make([]byte, recordMax); ; {
+		n, err := f.Read(part)
+		if err := log.read(part[:max(n, 0)], err, false); err != nil {
+			return unlessEnded(ctx, err)
+		}
+	}
+}
+
+// unlessEnded returns nil instead of an error after ctx ended.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// log is what has been read of a log.
+type log struct {
+	seen   func(Kill)
+	report report
+}
+
+// readFormer reads what has been logged, without waiting for more.
+func (l *log) readFormer(f *os.File) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
 		return err
 	}
-	var report report
-	for record := make([]byte, recordMax); ; {
-		n, err := f.Read(record) // one record, or several whole ones
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, syscall.EPIPE): // records were overwritten before they were read
-			report.reset()
-			continue
-		case err != nil:
-			return err
+	var end error
+	err = raw.Read(func(fd uintptr) bool {
+		for part := make([]byte, recordMax); end == nil; {
+			n, err := unix.Read(int(fd), part)
+			if n == 0 && err == nil {
+				err = io.EOF
+			}
+			end = l.read(part[:max(n, 0)], err, true)
 		}
-		for line := range strings.Lines(string(record[:n])) {
-			if k, is := report.add(line); is {
-				k.At = time.Now()
-				seen(k)
+		return true
+	})
+	if errors.Is(end, unix.EAGAIN) {
+		end = nil
+	}
+	return errors.Join(err, end)
+}
+
+// read reads a part of the log: one record, or several whole ones. err is the error of reading it.
+func (l *log) read(part []byte, err error, isFormer bool) error {
+	switch {
+	case errors.Is(err, syscall.EINTR):
+		return nil
+	case errors.Is(err, syscall.EPIPE): // records were overwritten before they were read
+		l.report.reset()
+		return nil
+	case err != nil:
+		return err
+	}
+	for line := range strings.Lines(string(part)) {
+		k, is := l.report.add(line)
+		if !is {
+			continue
+		}
+		if k.At, k.Former = time.Now(), isFormer; isFormer {
+			if k.At, is = loggedAt(line); !is {
+				continue
 			}
 		}
+		l.seen(k)
 	}
+	return nil
+}
+
+// loggedAt returns when a record was logged, from its time on the kernel's own clock; false: that
+// clock does not go as the monotonic one, as after a snapshot of a virtual machine.
+func loggedAt(line string) (time.Time, bool) {
+	fields := strings.SplitN(line, ",", 4)
+	var now unix.Timespec
+	if len(fields) < 4 || unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
+		return time.Time{}, false
+	}
+	stamp, err := strconv.ParseInt(fields[2], 10, 53) // microseconds
+	ago := time.Duration(now.Nano()) - time.Duration(stamp)*time.Microsecond
+	return time.Now().Add(-ago), err == nil && ago > -time.Second
 }

@@ -2,11 +2,18 @@ package oom
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -37,7 +44,7 @@ func TestKillsAreSeenUntilTheContextEnds(t *testing.T) {
 	for _, want := range []string{"tail", "cron"} {
 		select {
 		case k := <-kills:
-			if k.Process != want || time.Since(k.At) > time.Minute {
+			if k.Process != want {
 				t.Errorf("saw %+v, want %s", k, want)
 			}
 		case <-time.After(10 * time.Second):
@@ -61,14 +68,55 @@ func TestALogThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// What was logged before is not seen again.
-func TestOnlyNewKillsAreSeen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "kmsg")
-	if err := os.WriteFile(path, []byte(ofContainer), 0o600); err != nil {
+// A kill while no agent ran counts, and one that the last agent had no time to report.
+func TestFormerKillsAreSeenAsSuch(t *testing.T) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		t.Fatal(err)
 	}
-	err := Watch(t.Context(), path, func(k Kill) { t.Errorf("saw %+v", k) }) // a file ends, unlike the log
-	if err == nil {
-		t.Error("the end is no error")
+	logged := func(log string, ago time.Duration) string { // all records of it
+		stamp := strconv.FormatInt((time.Duration(now.Nano()) - ago).Microseconds(), 10)
+		return regexp.MustCompile("(?m)^([0-9]+,[0-9]+),[0-9]+,").ReplaceAllString(log, "${1},"+stamp+",")
+	}
+	path := filepath.Join(t.TempDir(), "kmsg")
+	text := logged(ofContainer, time.Minute) + logged(ofMachine, -time.Hour) // a clock that goes wrong
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got []Kill
+	err := Watch(t.Context(), path, func(k Kill) { got = append(got, k) })
+	if !errors.Is(err, io.EOF) { // a file ends, unlike the log
+		t.Error(err)
+	}
+	if len(got) != 1 || !got[0].Former || got[0].Process != "tail" {
+		t.Fatalf("%+v", got)
+	}
+	if ago := time.Since(got[0].At); ago < time.Minute || ago > 2*time.Minute {
+		t.Errorf("it was logged %s ago", ago)
+	}
+}
+
+func TestAKillIsOfTheMomentWhenItsRecordIsRead(t *testing.T) {
+	var got []Kill
+	l := &log{seen: func(k Kill) { got = append(got, k) }}
+	if err := l.read([]byte(ofContainer), nil, false); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0].Former || time.Since(got[0].At) > time.Minute {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What was overwritten before it was read is not combined with what comes next.
+func TestRecordsThatWereOverwritten(t *testing.T) {
+	l := &log{seen: func(k Kill) { t.Errorf("saw %+v", k) }}
+	chosen, killed, _ := strings.Cut(ofContainer, "\n")
+	for _, part := range []struct {
+		text string
+		err  error
+	}{{chosen + "\n", nil}, {"", syscall.EINTR}, {"", syscall.EPIPE}, {killed, nil}} {
+		if err := l.read([]byte(part.text), part.err, false); err != nil {
+			t.Error(err)
+		}
 	}
 }
