@@ -27,6 +27,7 @@ import (
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/notify"
+	"monopod/agent/oom"
 	"monopod/agent/overview"
 	"monopod/agent/pinning"
 	"monopod/agent/plan"
@@ -275,6 +276,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Stops:      slots.New(runtime.NumCPU()),
 		Removals:   slots.New(runtime.NumCPU()),
 		CPUs:       a.pins,
+		OOMKills:   &oom.Kills{},
 		Suffix:     settings.NameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans, StopsFirst: a.stopsFirst,
 		StartFailed: once.failed(),
 	}

@@ -41,11 +41,14 @@ func TestKillsForWantOfMemoryAreEvents(t *testing.T) {
 			"SystemOOM : System OOM encountered, victim process: tail, pid: 7|OOMKilling c: The kernel killed the process tail: the node has no memory left"},
 		{"the machine, and a process that is no pod's", oom.Kill{Process: "cron", PID: 7, Cgroup: "/system.slice/cron.service"},
 			"SystemOOM : System OOM encountered, victim process: cron, pid: 7"},
+		{"a former one", oom.Kill{Process: "tail", Cgroup: "/kubepods/pod" + uid + "/" + id, Limit: "", Former: true}, ""},
 		{"a limit that is no pod's", oom.Kill{Process: "cron", PID: 7, Cgroup: "/system.slice/cron.service", Limit: "/system.slice/cron.service"}, ""},
 	} {
 		a := &Agent{store: store, log: log, events: events.Open(events.Config{Path: filepath.Join(t.TempDir(), "events.jsonl"), Node: "n", Log: log})}
 		a.cfg.NodeName = "n"
-		a.recordKill(row.kill)
+		if p := a.recordKill(row.kill); (p != nil) != row.kill.In(id) {
+			t.Errorf("%s: it is of %v", row.name, p)
+		}
 		var got []string
 		a.events.List("").Each(func(e *v1.Event) bool {
 			got = append(got, e.Reason+" "+strings.TrimSuffix(strings.TrimPrefix(e.InvolvedObject.FieldPath, "spec.containers{"), "}")+": "+e.Message)

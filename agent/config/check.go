@@ -139,15 +139,27 @@ func cipher(name string) error {
 	return nil
 }
 
+// The levels of enforceNodeAllocatable, of which those of processes outside of pods may be limited
+// to what is compressible.
+const (
+	EnforcePods   = "pods"
+	EnforceSystem = "system-reserved"
+	EnforceAgent  = "kube-reserved"
+	EnforceNone   = "none"
+
+	Compressible = "-compressible"
+)
+
 // level checks a level of enforceNodeAllocatable.
 func level(name string) error {
-	switch strings.TrimSuffix(name, "-compressible") {
-	case "pods", "none":
+	switch strings.TrimSuffix(name, Compressible) {
+	case EnforceSystem, EnforceAgent:
 		return nil
-	case "system-reserved", "kube-reserved":
-		return noEffect(name + " has no effect here")
 	}
-	return errors.New("choose pods or none")
+	if name == EnforcePods || name == EnforceNone {
+		return nil
+	}
+	return errors.New("choose pods, system-reserved, kube-reserved, one of the latter two with -compressible, or none")
 }
 
 func reservation(name v1.ResourceName, q resource.Quantity) error {

@@ -57,6 +57,8 @@ type Config struct {
 	CgroupsPerQOS                bool // that CgroupDriver is not none
 	Enforce                      []string
 	SystemReserved, KubeReserved v1.ResourceList
+	SystemReservedCgroup         string
+	KubeReservedCgroup           string
 	EvictionHard                 map[string]string // Threshold reads them
 	MaxPods, PodsPerCore         int64
 	PodPids                      int64 // below 1: no limit

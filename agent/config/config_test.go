@@ -81,6 +81,11 @@ func TestReadFile(t *testing.T) {
 		}},
 		{"not enforced", "enforceNodeAllocatable: [none]", func(c *Config) { c.Enforce = []string{"none"} }},
 		{"enforced", "enforceNodeAllocatable: [pods]", func(*Config) {}},
+		{"enforced outside of pods", "enforceNodeAllocatable: [pods, system-reserved, kube-reserved-compressible]\nsystemReserved: {memory: 1Gi}\nkubeReserved: {cpu: 100m}\nsystemReservedCgroup: /system.slice\nkubeReservedCgroup: runtime.slice\n", func(c *Config) {
+			c.Enforce = []string{"pods", "system-reserved", "kube-reserved-compressible"}
+			c.SystemReserved, c.KubeReserved = reserved("memory", "1Gi"), reserved("cpu", "100m")
+			c.SystemReservedCgroup, c.KubeReservedCgroup = "/system.slice", "runtime.slice"
+		}},
 		{"thresholds", "evictionHard: {memory.available: 100Mi, nodefs.available: 10%}", func(c *Config) {
 			c.EvictionHard = map[string]string{"memory.available": "100Mi", "nodefs.available": "10%"}
 		}},
@@ -172,7 +177,14 @@ func TestReadFileProblems(t *testing.T) {
 		{"a reservation of something else", "systemReserved: {memory: 1Gi, gpu: 1}", "F:1:36: systemReserved: only cpu, memory, ephemeral-storage and pid can be reserved"},
 		{"a reservation below nothing", "kubeReserved: {cpu: -1}", "F:1:21: kubeReserved: must not be negative"},
 		{"a reservation that is no quantity", "kubeReserved: {cpu: lots}", `F:1:21: kubeReserved: expected a quantity such as 500m, 2 or 1Gi, got a string`},
-		{"levels to enforce", "enforceNodeAllocatable: [pods, system-reserved, all]", `F:1:49: enforceNodeAllocatable[2]: choose pods or none|~F:1:32: enforceNodeAllocatable[1]: system-reserved has no effect here`},
+		{"levels to enforce", "enforceNodeAllocatable: [pods, all]", "F:1:32: enforceNodeAllocatable[1]: choose pods, system-reserved, kube-reserved, one of the latter two with -compressible, or none"},
+		{"a level without its cgroup", "enforceNodeAllocatable: [pods, system-reserved]\nsystemReserved: {cpu: 1}\n", "F:1:32: enforceNodeAllocatable[1]: system-reserved needs systemReservedCgroup, the cgroup whose processes are held to systemReserved"},
+		{"pods by the cpu alone", "enforceNodeAllocatable: [pods-compressible]", "F:1:26: enforceNodeAllocatable[0]: choose pods, system-reserved"},
+		{"an amount of nothing", "enforceNodeAllocatable: [kube-reserved]\nkubeReservedCgroup: /k\nkubeReserved: {ephemeral-storage: 1Gi}\n", "F:1:26: enforceNodeAllocatable[0]: kube-reserved needs an amount of cpu, memory or pid in kubeReserved"},
+		{"the cpu of none", "enforceNodeAllocatable: [kube-reserved-compressible]\nkubeReservedCgroup: /k\nkubeReserved: {memory: 1Gi}\n", "F:1:26: enforceNodeAllocatable[0]: needs an amount of cpu in kubeReserved"},
+		{"a level twice", "enforceNodeAllocatable: [system-reserved, system-reserved-compressible]\nsystemReservedCgroup: /s\nsystemReserved: {cpu: 1}\n", "F:1:43: enforceNodeAllocatable[1]: contradicts system-reserved: remove one of them"},
+		{"an amount beside listed cpus", "enforceNodeAllocatable: [system-reserved]\nsystemReservedCgroup: /s\nsystemReserved: {memory: 1Gi}\nreservedSystemCPUs: 0-1\n", "F:1:26: enforceNodeAllocatable[0]: contradicts reservedSystemCPUs"},
+		{"limits without cgroups", "enforceNodeAllocatable: [system-reserved]\nsystemReservedCgroup: /s\nsystemReserved: {memory: 1Gi}\ncgroupDriver: none\n", "F:1:26: enforceNodeAllocatable[0]: system-reserved needs cgroups"},
 		{"none beside another", "enforceNodeAllocatable: [pods, none]", "F:1:32: enforceNodeAllocatable[1]: none stands alone"},
 		{"a signal that only evicts", "evictionHard: {containerfs.available: 15%}", "~F:1:39: evictionHard: has no effect here"},
 		{"no signal", "evictionHard: {memory: 1Gi}", `F:1:24: evictionHard: there is no such signal: choose`},
@@ -235,7 +247,7 @@ func otherValues() map[string]string {
 		"staticPodPath": "/m", "nodeName": "other", "podNameSuffix": "false", "nodeLabels": "{a: b}", "fieldValidation": "Ignore",
 		"containerRuntimeEndpoint": "/r", "runtimeClasses": "{a: b}", "root": "/r", "podLogsDir": "/l", "listen": "127.0.0.1:1", "nodeIP": "192.0.2.7", "healthzPort": "10248", "healthzBindAddress": "127.0.0.2",
 		"socket": "/s", "resolvConf": "/r", "clusterDNS": "[10.0.0.1]", "clusterDomain": "c", "cgroupDriver": "systemd", "cgroupRoot": "/c",
-		"cgroupsPerQOS": "false", "enforceNodeAllocatable": "[]", "systemReserved": "{cpu: 1m}", "kubeReserved": "{cpu: 1m}",
+		"cgroupsPerQOS": "false", "enforceNodeAllocatable": "[]", "systemReserved": "{cpu: 1m}", "kubeReserved": "{cpu: 1m}", "systemReservedCgroup": "/system.slice", "kubeReservedCgroup": "/system.slice",
 		"evictionHard": "{memory.available: 1Mi}", "maxPods": "9", "podsPerCore": "9", "podPidsLimit": "9", "cpuCFSQuota": "false",
 		"cpuCFSQuotaPeriod": "1ms", "cpuManagerPolicy": "static", "cpuManagerPolicyOptions": "{full-pcpus-only: 'true'}", "cpuManagerReconcilePeriod": "5s", "reservedSystemCPUs": "0-1", "singleProcessOOMKill": "true", "failSwapOn": "true", "seccompDefault": "true", "keepTerminatedPodVolumes": "true", "podHosts": "true", "allowInsecureManifests": "true",
 		"updateStrategy": "StopFirst", "updatePolicy": "Replace", "updateHealth": "30s", "updateStable": "20s", "updateWindow": "Sun 02:00-04:00", "updateLockMax": "30m",
@@ -327,7 +339,7 @@ func TestNoFieldIsBothUsedAndUnused(t *testing.T) {
 		used[row.name] = true
 	}
 	all := unusedFields()
-	if len(all)+len(absentFields()) < 75 {
+	if len(all)+len(absentFields()) < 73 {
 		t.Errorf("only %d of a kubelet's fields are accepted besides", len(all))
 	}
 	for _, u := range all {

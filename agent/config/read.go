@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+
 	"monopod/manifests"
 	"monopod/manifests/decode"
 	"monopod/manifests/shell"
@@ -212,9 +214,42 @@ func (r *reader) driver() {
 	}
 }
 
+// levels checks that what is to be enforced is there.
 func (r *reader) levels() {
-	if k := slices.Index(r.c.Enforce, "none"); k >= 0 && len(r.c.Enforce) > 1 {
-		r.Refuse(fmt.Sprintf("enforceNodeAllocatable[%d]", k), "none stands alone")
+	c := r.c
+	for k, level := range c.Enforce {
+		name := fmt.Sprintf("enforceNodeAllocatable[%d]", k)
+		switch base, isCompressible := strings.CutSuffix(level, Compressible); {
+		case level == EnforceNone && len(c.Enforce) > 1:
+			r.Refuse(name, "none stands alone")
+		case base == EnforceSystem:
+			r.reservedLevel(name, base, isCompressible, "systemReserved", c.SystemReserved, c.SystemReservedCgroup)
+		case base == EnforceAgent:
+			r.reservedLevel(name, base, isCompressible, "kubeReserved", c.KubeReserved, c.KubeReservedCgroup)
+		}
+	}
+}
+
+// reservedLevel checks that processes outside of pods can be held to what is reserved for them, by
+// a setting of that name. As in a kubelet CPUs that are listed cannot be enforced.
+func (r *reader) reservedLevel(name, level string, isCompressible bool, setting string, amounts v1.ResourceList, cgroup string) {
+	c := r.c
+	_, hasCPU := amounts[v1.ResourceCPU]
+	_, hasMemory := amounts[v1.ResourceMemory]
+	_, hasPids := amounts["pid"]
+	switch {
+	case cgroup == "":
+		r.Refuse(name, level+" needs "+setting+"Cgroup, the cgroup whose processes are held to "+setting+", such as /system.slice")
+	case c.CgroupDriver == "none":
+		r.Refuse(name, level+" needs cgroups, and cgroupDriver is none, or cgroupsPerQOS false")
+	case isCompressible && slices.Contains(c.Enforce, level):
+		r.Refuse(name, "contradicts "+level+": remove one of them")
+	case c.ReservedCPUs != "":
+		r.Refuse(name, "contradicts reservedSystemCPUs, which has no amount of cpu to enforce: remove one of them")
+	case isCompressible && !hasCPU:
+		r.Refuse(name, "needs an amount of cpu in "+setting)
+	case !hasCPU && !hasMemory && !hasPids:
+		r.Refuse(name, level+" needs an amount of cpu, memory or pid in "+setting)
 	}
 }
 

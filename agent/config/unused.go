@@ -81,7 +81,7 @@ func unusedFields() []*unused {
 			nodeLeaseDurationSeconds registerNode registerWithTaints providerID contentType kubeAPIQPS kubeAPIBurst
 			configMapAndSecretChangeDetectionStrategy enableControllerAttachDetach runOnce`},
 		{"pulled images are not verified", "", "imagePullCredentialsVerificationPolicy preloadedImagesVerificationAllowlist"},
-		{"the agent's own process is its service manager's", "", "oomScoreAdj maxOpenFiles kubeletCgroups systemCgroups systemReservedCgroup kubeReservedCgroup"},
+		{"the agent's own process is its service manager's", "", "oomScoreAdj maxOpenFiles kubeletCgroups systemCgroups"},
 		{"nothing is placed by the machine's topology", "", "topologyManagerScope topologyManagerPolicyOptions"},
 		{"cgroups and kernels are taken as they are", "", `failCgroupV1 memoryThrottlingFactor memoryReservationPolicy
 			protectKernelDefaults userNamespaces`},

@@ -163,6 +163,40 @@ func tellsOfAnOOMKill(w *world) {
 		t := s.ContainerStatuses[0].State.Terminated
 		return t != nil && t.Reason == "OOMKilled" && t.ExitCode == 137
 	})
+	w.ps("hungry: container main: OOMKilled: exit code 137, out of memory: the kernel killed its process tail: the pod used 24", "of its memory limit of 24 MiB")
+	// With cgroup v1 a runtime learns of no kill in a cgroup below the container's: it reports an error.
+	w.write("nested", `
+  hostNetwork: true
+  restartPolicy: Never
+  containers:
+  - name: main
+    image: "registry.test/busybox:1"
+    securityContext: {privileged: true}
+    command:
+    - sh
+    - -c
+    - |
+      cd /sys/fs/cgroup/memory && mkdir own && echo 8M > own/memory.limit_in_bytes
+      sh -c 'echo $$$$ > own/cgroup.procs; exec tail /dev/zero'
+      exit $?
+    resources: {limits: {memory: 24Mi}}
+`)
+	w.status("nested", "is killed for the memory of its child", func(s v1.PodStatus) bool {
+		if s.Phase != v1.PodFailed || len(s.ContainerStatuses) != 1 {
+			return false
+		}
+		t := s.ContainerStatuses[0].State.Terminated
+		return t != nil && t.Reason == "OOMKilled" && t.ExitCode == 137
+	})
+	told := "nested: container main: OOMKilled: exit code 137, out of memory: the kernel killed its process tail: a cgroup in the container used 8"
+	if unified() {
+		told = strings.Replace(told, "a cgroup in the container used 8", "the pod used 24", 1)
+	}
+	w.ps(told)
+	w.kill()
+	w.start() // it has not read what the kernel said
+	w.barrier("later")
+	w.ps(told)
 	w.write("parent", `
   hostNetwork: true
   terminationGracePeriodSeconds: 1

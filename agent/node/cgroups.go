@@ -140,7 +140,11 @@ func (g *PodCgroups) SetUp(ctx context.Context, d cgroups.Driver) error {
 		sayNoCgroups(g.Log, err)
 		return g.Manager.Dismantle(ctx)
 	}
-	g.complain(errors.Join(err, g.weigh(ctx)))
+	held := g.hold(ctx)
+	if errors.Is(held, errNoCgroup) {
+		return held
+	}
+	g.complain(errors.Join(err, held, g.weigh(ctx)))
 	g.Machine.setCgroups(g.Manager.Names())
 	g.mu.Lock()
 	g.ready = true
@@ -172,8 +176,29 @@ func (g *PodCgroups) Run(ctx context.Context) {
 
 func (g *PodCgroups) refresh(ctx context.Context) {
 	if g.isReady() {
-		g.complain(errors.Join(g.Manager.Refresh(ctx), g.weigh(ctx)))
+		g.complain(errors.Join(g.Manager.Refresh(ctx), g.hold(ctx), g.weigh(ctx)))
 	}
+}
+
+// errNoCgroup means that a cgroup that the settings name does not exist.
+var errNoCgroup = errors.New("there is no such cgroup")
+
+// hold limits the processes outside of pods. Cgroups that are missing are not created: their
+// processes are put there by whoever creates them.
+func (g *PodCgroups) hold(ctx context.Context) error {
+	var errs []error
+	for _, h := range g.Machine.Cfg.Reserved.Held {
+		err := g.Manager.Limit(ctx, h.Cgroup, h.values())
+		switch {
+		case err == nil:
+		case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, cgroups.ErrValues):
+			errs = append(errs, fmt.Errorf("%s %s: %w (%w): create it before monopod starts, such as by a slice of systemd, or remove %s from enforceNodeAllocatable",
+				h.Setting, h.Cgroup, errNoCgroup, err, h.Level))
+		default:
+			errs = append(errs, fmt.Errorf("%s: %w", h.Setting, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // complain logs a new error of the levels once.
@@ -182,7 +207,7 @@ func (g *PodCgroups) complain(err error) {
 	isNew := g.said.IsNew(err)
 	g.mu.Unlock()
 	if isNew {
-		g.Log.Warn("QoS cgroups not updated", "err", err)
+		g.Log.Warn("cgroups not updated", "err", err)
 	}
 }
 

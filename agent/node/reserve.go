@@ -26,6 +26,27 @@ type Reservations struct {
 	Free map[v1.ResourceName]Threshold
 	// Unenforced gives the cgroup of all pods the whole machine.
 	Unenforced bool
+	// Held are the processes outside of pods that are held to what is reserved for them.
+	Held []Held
+}
+
+// Held are the processes of a cgroup that others made, and the most that they can use
+// (KubeletConfiguration: enforceNodeAllocatable, systemReservedCgroup, kubeReservedCgroup).
+type Held struct {
+	Setting string // that names the cgroup
+	Level   string // of enforceNodeAllocatable
+	Cgroup  string
+	Amounts v1.ResourceList // cpu, memory, and processes and threads as pid; what is not there has no limit
+}
+
+// values returns what is written of the cgroup (kubelet: getCgroupConfig). The cpu is a weight.
+func (h Held) values() (r cgroups.Resources) {
+	if cpu, has := h.Amounts[v1.ResourceCPU]; has {
+		r.Shares = cgroups.Shares(cpu.MilliValue())
+	}
+	pids := h.Amounts[reservedPids]
+	r.Memory, r.Pids = h.Amounts.Memory().Value(), pids.Value()
+	return r
 }
 
 // Threshold is an amount, or a share of the capacity.

@@ -1,4 +1,12 @@
 // Package oom reads from the kernel's log which processes the kernel killed for want of memory.
+//
+// Of all records of such a kill this one tells most. It names the cgroup of the process, in whose
+// path the runtime puts the id of the container, and stays true when container and cgroup are gone.
+// The counters of a cgroup (memory.oom_control, memory.events) go with it; that of the pod's, which
+// stays, says neither which container it was nor, with cgroup v1, anything of those below it. And a
+// read of the log that waits for the next record costs nothing. Where the log cannot be read, and
+// where the kernel left a record out, as it does of many kills within seconds, what the runtime
+// reports of a container is all that is known.
 package oom
 
 import (
@@ -9,6 +17,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Log is the file of the kernel's log.
@@ -23,10 +34,20 @@ type Kill struct {
 	PID     int    // in the first pid namespace
 	Cgroup  string // of the process, from the root of its hierarchy
 	Limit   string // the cgroup whose limit was reached; "": the machine had no memory left
+
+	Used, Most int64     // of Limit, in bytes: its memory and its limit; 0: not known
+	Resident   int64     // memory of the process, in bytes; 0: not known
+	At         time.Time // when it was logged
+	Former     bool      // it was logged before the log was watched
 }
 
-// Watch calls seen for each kill that the kernel logs in the file at path, such as Log, from now on.
-// It returns when ctx ends, with nil, or when the log cannot be read.
+// In reports whether the process was of the container with this id. Each runtime and cgroup driver
+// has a name of its own for a container's cgroup, with the id in it.
+func (k Kill) In(id string) bool { return id != "" && strings.Contains(k.Cgroup, id) }
+
+// Watch calls seen for each kill that the kernel has logged in the file at path, such as Log, and
+// for those that it logs from now on. It returns when ctx ends, with nil, or when the log cannot be
+// read.
 func Watch(ctx context.Context, path string, seen func(Kill)) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -34,63 +55,90 @@ func Watch(ctx context.Context, path string, seen func(Kill)) error {
 	}
 	defer f.Close()
 	defer context.AfterFunc(ctx, func() { f.Close() })()
-	if _, err := f.Seek(0, io.SeekEnd); err != nil && !errors.Is(err, syscall.ESPIPE) {
+	log := &log{seen: seen}
+	if err := log.readFormer(f); err != nil {
+		return unlessEnded(ctx, err)
+	}
+	for part := make([]byte, recordMax); ; {
+		n, err := f.Read(part)
+		if err := log.read(part[:max(n, 0)], err, false); err != nil {
+			return unlessEnded(ctx, err)
+		}
+	}
+}
+
+// unlessEnded returns nil instead of an error after ctx ended.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// log is what has been read of a log.
+type log struct {
+	seen   func(Kill)
+	report report
+}
+
+// readFormer reads what has been logged, without waiting for more.
+func (l *log) readFormer(f *os.File) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
 		return err
 	}
-	for record := make([]byte, recordMax); ; {
-		n, err := f.Read(record) // one record, or several whole ones
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, syscall.EPIPE): // records were overwritten before they were read
-		case err != nil:
-			return err
+	var end error
+	err = raw.Read(func(fd uintptr) bool {
+		for part := make([]byte, recordMax); end == nil; {
+			n, err := unix.Read(int(fd), part)
+			if n == 0 && err == nil {
+				err = io.EOF
+			}
+			end = l.read(part[:max(n, 0)], err, true)
 		}
-		for line := range strings.Lines(string(record[:n])) {
-			if k, is := parse(line); is {
-				seen(k)
+		return true
+	})
+	if errors.Is(end, unix.EAGAIN) {
+		end = nil
+	}
+	return errors.Join(err, end)
+}
+
+// read reads a part of the log: one record, or several whole ones. err is the error of reading it.
+func (l *log) read(part []byte, err error, isFormer bool) error {
+	switch {
+	case errors.Is(err, syscall.EINTR):
+		return nil
+	case errors.Is(err, syscall.EPIPE): // records were overwritten before they were read
+		l.report.reset()
+		return nil
+	case err != nil:
+		return err
+	}
+	for line := range strings.Lines(string(part)) {
+		k, is := l.report.add(line)
+		if !is {
+			continue
+		}
+		if k.At, k.Former = time.Now(), isFormer; isFormer {
+			if k.At, is = loggedAt(line); !is {
+				continue
 			}
 		}
+		l.seen(k)
 	}
+	return nil
 }
 
-// parse returns the kill that a line of the log reports (Linux, Documentation/ABI/testing/dev-kmsg,
-// and mm/oom_kill.c, dump_oom_victim). Lines that processes wrote to the log do not count.
-func parse(line string) (k Kill, is bool) {
-	prefix, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ";")
-	priority, _, _ := strings.Cut(prefix, ",")
-	level, err := strconv.Atoi(priority)
-	if err != nil || level>>3 != 0 { // the kernel's own facility, which a process cannot choose
-		return k, false
+// loggedAt returns when a record was logged, from its time on the kernel's own clock; false: that
+// clock does not go as the monotonic one, as after a snapshot of a virtual machine.
+func loggedAt(line string) (time.Time, bool) {
+	fields := strings.SplitN(line, ",", 4)
+	var now unix.Timespec
+	if len(fields) < 4 || unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
+		return time.Time{}, false
 	}
-	text, is = strings.CutPrefix(text, "oom-kill:")
-	if !is {
-		return k, false
-	}
-	where, victim, is := strings.Cut(text, ",task=")
-	if !is {
-		return k, false
-	}
-	victim, _, _ = cutLast(victim, ",uid=")
-	name, pid, is := cutLast(victim, ",pid=")
-	if k.PID, err = strconv.Atoi(pid); err != nil || !is {
-		return k, false
-	}
-	k.Process = name
-	_, k.Limit, _ = strings.Cut(where, ",oom_memcg=")
-	k.Limit, k.Cgroup, is = strings.Cut(k.Limit, ",task_memcg=")
-	if !is { // the machine has no memory left, for all its processes or those of some memory nodes
-		_, k.Cgroup, is = strings.Cut(where, ",task_memcg=")
-		k.Limit = ""
-	}
-	return k, is
-}
-
-// cutLast is strings.Cut around the last sep.
-func cutLast(s, sep string) (before, after string, found bool) {
-	k := strings.LastIndex(s, sep)
-	if k < 0 {
-		return s, "", false
-	}
-	return s[:k], s[k+len(sep):], true
+	stamp, err := strconv.ParseInt(fields[2], 10, 53) // microseconds
+	ago := time.Duration(now.Nano()) - time.Duration(stamp)*time.Microsecond
+	return time.Now().Add(-ago), err == nil && ago > -time.Second
 }

@@ -2,43 +2,28 @@ package oom
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
 	ofContainer = "6,1201,20108966399,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=f51,mems_allowed=0," +
-		"oom_memcg=/kubepods/burstable/pod1,task_memcg=/kubepods/burstable/pod1/f51,task=tail,pid=10009,uid=0\n"
+		"oom_memcg=/kubepods/burstable/pod1,task_memcg=/kubepods/burstable/pod1/f51,task=tail,pid=10009,uid=0\n" +
+		"3,1203,20108966399,-;Memory cgroup out of memory: Killed process 10009 (tail) total-vm:9kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB, UID:0\n"
 	ofMachine = "6,1202,20108966399,-;oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0," +
-		"global_oom,task_memcg=/system.slice/cron.service,task=cron,pid=7,uid=0\n"
+		"global_oom,task_memcg=/system.slice/cron.service,task=cron,pid=7,uid=0\n" +
+		"3,1204,20108966399,-;Out of memory: Killed process 7 (cron) total-vm:9kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB, UID:0\n"
 )
-
-func TestKillsAreRead(t *testing.T) {
-	for _, row := range []struct {
-		name, line string
-		want       Kill
-	}{
-		{"a limit", ofContainer, Kill{"tail", 10009, "/kubepods/burstable/pod1/f51", "/kubepods/burstable/pod1"}},
-		{"the machine", ofMachine, Kill{"cron", 7, "/system.slice/cron.service", ""}},
-		{"a name like the rest of the line", "6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a,task_memcg=/a/b,task=x,pid=1,uid=0,pid=10009,uid=0\n",
-			Kill{"x,pid=1,uid=0", 10009, "/a/b", "/a"}},
-		{"an empty name", "6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a,task_memcg=/a/b,task=,pid=2,uid=0\n", Kill{"", 2, "/a/b", "/a"}},
-		{"what a process wrote", "14,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a,task_memcg=/a/b,task=x,pid=2,uid=0\n", Kill{}},
-		{"something else", "6,1,1,-;tail invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=999\n", Kill{}},
-		{"a line that continues another", " SUBSYSTEM=block\n", Kill{}},
-		{"a line that is cut", "6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a,task_memcg=/a/b,task=x,pi\n", Kill{}},
-		{"an older kernel's", "6,1,1,-;Killed process 2 (x) total-vm:1kB\n", Kill{}},
-		{"nothing", "\n", Kill{}},
-	} {
-		got, is := parse(row.line)
-		if is != (row.want != Kill{}) || is && got != row.want {
-			t.Errorf("%s: %+v %v, want %+v", row.name, got, is, row.want)
-		}
-	}
-}
 
 func TestKillsAreSeenUntilTheContextEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kmsg")
@@ -83,14 +68,55 @@ func TestALogThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// What was logged before is not seen again.
-func TestOnlyNewKillsAreSeen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "kmsg")
-	if err := os.WriteFile(path, []byte(ofContainer), 0o600); err != nil {
+// A kill while no agent ran counts, and one that the last agent had no time to report.
+func TestFormerKillsAreSeenAsSuch(t *testing.T) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		t.Fatal(err)
 	}
-	err := Watch(t.Context(), path, func(k Kill) { t.Errorf("saw %+v", k) }) // a file ends, unlike the log
-	if err == nil {
-		t.Error("the end is no error")
+	logged := func(log string, ago time.Duration) string { // all records of it
+		stamp := strconv.FormatInt((time.Duration(now.Nano()) - ago).Microseconds(), 10)
+		return regexp.MustCompile("(?m)^([0-9]+,[0-9]+),[0-9]+,").ReplaceAllString(log, "${1},"+stamp+",")
+	}
+	path := filepath.Join(t.TempDir(), "kmsg")
+	text := logged(ofContainer, time.Minute) + logged(ofMachine, -time.Hour) // a clock that goes wrong
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got []Kill
+	err := Watch(t.Context(), path, func(k Kill) { got = append(got, k) })
+	if !errors.Is(err, io.EOF) { // a file ends, unlike the log
+		t.Error(err)
+	}
+	if len(got) != 1 || !got[0].Former || got[0].Process != "tail" {
+		t.Fatalf("%+v", got)
+	}
+	if ago := time.Since(got[0].At); ago < time.Minute || ago > 2*time.Minute {
+		t.Errorf("it was logged %s ago", ago)
+	}
+}
+
+func TestAKillIsOfTheMomentWhenItsRecordIsRead(t *testing.T) {
+	var got []Kill
+	l := &log{seen: func(k Kill) { got = append(got, k) }}
+	if err := l.read([]byte(ofContainer), nil, false); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0].Former || time.Since(got[0].At) > time.Minute {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What was overwritten before it was read is not combined with what comes next.
+func TestRecordsThatWereOverwritten(t *testing.T) {
+	l := &log{seen: func(k Kill) { t.Errorf("saw %+v", k) }}
+	chosen, killed, _ := strings.Cut(ofContainer, "\n")
+	for _, part := range []struct {
+		text string
+		err  error
+	}{{chosen + "\n", nil}, {"", syscall.EINTR}, {"", syscall.EPIPE}, {killed, nil}} {
+		if err := l.read([]byte(part.text), part.err, false); err != nil {
+			t.Error(err)
+		}
 	}
 }

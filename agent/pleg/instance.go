@@ -8,6 +8,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/oom"
 )
 
 // MarkKills sets the kill decisions of containers, by id.
@@ -90,6 +91,7 @@ type Container struct {
 	EnvObjects        string                   // what its variables were made of, see objects.Set.EnvOf; "": not recorded
 	PreStop, Ports    string                   // the preStop hook and the ports it may name, as JSON; "": none
 	Kill              *checkpoint.KillDecision // nil: none
+	OOM               *oom.Kill                // of one of its processes, by which it ended; nil: none is known
 	Outdated          bool                     // a later version of it was accepted
 	Excused           uint32                   // the number of its attempts that ended by an interruption
 	Status            *rt.ContainerStatus

@@ -8,6 +8,7 @@ import (
 
 	"monopod/agent/podspec"
 	"monopod/cri"
+	"monopod/manifests"
 )
 
 // listen handles the runtime's events until the stream ends, and returns why.
@@ -37,8 +38,13 @@ func (w *Watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
 	if b.GetLabels()[podspec.LabelInstance] != w.Instance || !wellFormed(b.Labels) {
 		return
 	}
+	w.Touch(ctx, KeyOf(b.Labels))
+}
+
+// Touch makes the worker of a pod observe it.
+func (w *Watch) Touch(ctx context.Context, key manifests.Key) {
 	select {
-	case w.Touched <- KeyOf(b.Labels):
+	case w.Touched <- key:
 	case <-ctx.Done():
 	}
 }

@@ -1,6 +1,7 @@
 package podstatus
 
 import (
+	"cmp"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -35,6 +36,9 @@ func Terminated(s *plan.Facts, c *v1.Container, n *pleg.Container) *v1.Container
 	if t.Message == "" && n.Kill != nil {
 		t.Message = n.Kill.Text
 	}
+	if t.Message == "" && n.OOM != nil {
+		t.Message = n.OOM.Words(string(s.Pod.UID), n.ID)
+	}
 	share := messageLimit / (len(s.Pod.Spec.InitContainers) + len(s.Pod.Spec.Containers))
 	t.Message = strings.ToValidUTF8(t.Message[:min(len(t.Message), share)], "")
 	return t
@@ -52,4 +56,17 @@ func exitMessage(c *v1.Container, n *pleg.Container) string {
 		return podlog.Last(n.Status.GetLogPath(), logTailLines, logTailBytes)
 	}
 	return text
+}
+
+// keepOOM keeps what the last status says of the same end, if that was for want of memory and the
+// runtime never learned it: the record of the kill was read by an agent that has ended since.
+func keepOOM(t *v1.ContainerStateTerminated, last *v1.ContainerStatus) {
+	if t == nil || last == nil || t.Reason != "Error" {
+		return
+	}
+	for _, former := range []*v1.ContainerStateTerminated{last.State.Terminated, last.LastTerminationState.Terminated} {
+		if former != nil && former.ContainerID == t.ContainerID && former.Reason == "OOMKilled" && former.ExitCode == t.ExitCode {
+			t.Reason, t.Message = former.Reason, cmp.Or(t.Message, former.Message)
+		}
+	}
 }

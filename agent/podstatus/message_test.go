@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/oom"
 	"monopod/agent/plan"
 	"monopod/agent/plan/plantest"
 	"monopod/agent/podspec"
@@ -76,5 +77,54 @@ func TestTerminationMessages(t *testing.T) {
 				t.Errorf("got %d bytes %.60q, want %d %.60q", len(got), got, len(row.want), row.want)
 			}
 		})
+	}
+}
+
+func TestAKillForWantOfMemoryIsSaid(t *testing.T) {
+	word := filepath.Join(t.TempDir(), "word")
+	if err := os.WriteFile(word, []byte("bye"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const killed = "the kernel killed its process x: the container used 2 MiB of its memory limit of 2 MiB"
+	for name, row := range map[string]struct {
+		file, want string
+		kill       *oom.Kill
+	}{
+		"it is the message":                  {"", killed, &oom.Kill{Process: "x", Cgroup: "/a/a0", Limit: "/a/a0", Used: 2 << 20, Most: 2 << 20}},
+		"the container's own message counts": {word, "bye", &oom.Kill{Process: "x", Cgroup: "/a/a0", Limit: "/a/a0", Used: 2 << 20, Most: 2 << 20}},
+		"none is known":                      {"", "", nil},
+	} {
+		p := pod(v1.RestartPolicyAlways, "a")
+		n := exit("a", 0, 137, 0, "")
+		n.ID, n.TerminationLog, n.OOM = "a0", row.file, row.kill
+		s := scene{Pod: p}.Facts()
+		if got := podstatus.Terminated(&s, &p.Spec.Containers[0], &n).Message; got != row.want {
+			t.Errorf("%s: %s, want %s", name, got, row.want)
+		}
+	}
+}
+
+// The record of a kill is gone with the agent that read it, or with the boot.
+func TestAnEndForWantOfMemoryIsKept(t *testing.T) {
+	ended := func(id, reason string, code int32) v1.ContainerState {
+		return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ContainerID: "fake://" + id, Reason: reason, ExitCode: code, Message: "why"}}
+	}
+	for _, row := range []struct {
+		name, want string
+		last       v1.ContainerStatus
+	}{
+		{"of the present attempt", "OOMKilled why", v1.ContainerStatus{Name: "a", State: ended("a0", "OOMKilled", 137)}},
+		{"of the one that was the last", "OOMKilled why", v1.ContainerStatus{Name: "a", LastTerminationState: ended("a0", "OOMKilled", 137)}},
+		{"not that of another attempt", "Error ", v1.ContainerStatus{Name: "a", State: ended("a9", "OOMKilled", 137)}},
+		{"not another end", "Error ", v1.ContainerStatus{Name: "a", State: ended("a0", "OOMKilled", 0)}},
+		{"no other reason", "Error ", v1.ContainerStatus{Name: "a", State: ended("a0", "Completed", 137)}},
+	} {
+		n := exit("a", 0, 137, 0, "")
+		n.ID, n.Reason = "a0", "Error"
+		s := scene{Pod: pod(v1.RestartPolicyNever, "a"), Accepted: true, Here: world(n)}.Facts()
+		st := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{row.last}})
+		if got := st.ContainerStatuses[0].State.Terminated; got == nil || got.Reason+" "+got.Message != row.want {
+			t.Errorf("%s: %+v, want %s", row.name, got, row.want)
+		}
 	}
 }

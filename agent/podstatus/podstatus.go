@@ -177,6 +177,8 @@ func (b *statusBuilder) observed(c *v1.Container, n *pleg.Container, last *v1.Co
 		st.Ready = podspec.IsInit(b.s.Pod.Pod, c) && !podspec.Restartable(c) && plan.Succeeded(n)
 	}
 	st.LastTerminationState = b.lastEnd(c, n, last, st.ContainerID)
+	keepOOM(st.State.Terminated, last)
+	keepOOM(st.LastTerminationState.Terminated, last)
 }
 
 // lastEnd returns how the attempt before n ended: according to the runtime, or otherwise the last

@@ -183,7 +183,7 @@ func Node(c config.Config) node.NodeSettings {
 	return node.NodeSettings{
 		NodeName: c.NodeName, Root: c.Root, PodLogs: c.PodLogs,
 		NodeLabels: c.NodeLabels, AllowedUnsafeSysctls: c.AllowedUnsafeSysctls,
-		Reserved: node.Reservations{System: system, Agent: own, Free: free, Unenforced: !slices.Contains(c.Enforce, "pods")},
+		Reserved: node.Reservations{System: system, Agent: own, Free: free, Unenforced: !slices.Contains(c.Enforce, config.EnforcePods), Held: held(c, system, own)},
 		Pressure: pressure, MaxPods: c.MaxPods, PodsPerCore: c.PodsPerCore, PodPids: max(c.PodPids, 0),
 		IPs:        nodeIPs(c.NodeIP),
 		ResolvConf: c.ResolvConf, ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain,
@@ -198,6 +198,24 @@ func nodeIPs(text string) []string {
 		return nil
 	}
 	return strings.Split(text, ",")
+}
+
+// held returns the processes outside of pods that are held to what is reserved for them: by all of
+// it, or only by what can be taken back from them at any time, the cpu.
+func held(c config.Config, system, own v1.ResourceList) (all []node.Held) {
+	for _, h := range []node.Held{
+		{Setting: "systemReservedCgroup", Level: config.EnforceSystem, Cgroup: c.SystemReservedCgroup, Amounts: system},
+		{Setting: "kubeReservedCgroup", Level: config.EnforceAgent, Cgroup: c.KubeReservedCgroup, Amounts: own},
+	} {
+		cpu := v1.ResourceList{v1.ResourceCPU: h.Amounts[v1.ResourceCPU]}
+		if slices.Contains(c.Enforce, h.Level+config.Compressible) {
+			h.Level, h.Amounts = h.Level+config.Compressible, cpu
+		} else if !slices.Contains(c.Enforce, h.Level) {
+			continue
+		}
+		all = append(all, h)
+	}
+	return all
 }
 
 // reserved returns what is reserved for the system and for the agent. Reserved CPUs that are listed

@@ -94,3 +94,28 @@ func TestAnAgentOfOneRunPinsNothing(t *testing.T) {
 		t.Errorf("its policy is %s", got)
 	}
 }
+
+func TestWhoIsHeldToWhatIsReserved(t *testing.T) {
+	c := config.Default()
+	c.SystemReserved = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
+	c.KubeReserved = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("2Gi")}
+	c.SystemReservedCgroup, c.KubeReservedCgroup = "/s", "/k"
+	for _, row := range []struct {
+		enforce []string
+		want    string
+	}{
+		{[]string{"pods"}, ""},
+		{[]string{"none"}, ""},
+		{[]string{"pods", "system-reserved"}, "systemReservedCgroup system-reserved /s 1 1Gi"},
+		{[]string{"kube-reserved-compressible", "system-reserved"}, "systemReservedCgroup system-reserved /s 1 1Gi|kubeReservedCgroup kube-reserved-compressible /k 2 0"},
+	} {
+		c.Enforce = row.enforce
+		var got []string
+		for _, h := range Node(c).Reserved.Held {
+			got = append(got, strings.Join([]string{h.Setting, h.Level, h.Cgroup, h.Amounts.Cpu().String(), h.Amounts.Memory().String()}, " "))
+		}
+		if text := strings.Join(got, "|"); text != row.want {
+			t.Errorf("%v: %s, want %s", row.enforce, text, row.want)
+		}
+	}
+}

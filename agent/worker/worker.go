@@ -20,6 +20,7 @@ import (
 	"monopod/agent/image"
 	"monopod/agent/instance"
 	"monopod/agent/metrics"
+	"monopod/agent/oom"
 	"monopod/agent/panics"
 	"monopod/agent/pinning"
 	"monopod/agent/plan"
@@ -57,6 +58,7 @@ type Pool struct {
 	Suffix         string                   // what the node adds to the names of pods
 	StopsFirst     func(*v1.Pod) bool       // whether the version before stops before anything of the pod is fetched
 	CPUs           *pinning.Keeper          // nil: containers run on all CPUs
+	OOMKills       *oom.Kills               // filled from the kernel's log; nil: none are known
 	RuntimeClasses map[string]string        // the runtime's handlers by runtime class
 	Settings       func() plan.PlanSettings // the current ones
 	kills          atomic.Int64             // stops of containers whose grace period is over

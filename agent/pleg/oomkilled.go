@@ -1,0 +1,43 @@
+package pleg
+
+import (
+	"time"
+
+	"monopod/agent/oom"
+)
+
+// The end of a container that the kernel killed, as runtimes report it.
+const (
+	reasonError     = "Error"
+	reasonOOMKilled = "OOMKilled"
+	killedCode      = 128 + 9 // SIGKILL, of the container's first process or as a shell passes it on
+)
+
+// oomEnds is how long after a kill for want of memory a container has ended at the latest that ended
+// by it: the kernel frees the memory of the process first, and the runtime's clock may have been set.
+const oomEnds = 3 * time.Second
+
+// MarkOOM sets by which kills for want of memory the containers ended. last returns the last one in
+// the container with an id.
+//
+// Runtimes that learn of such a kill report the reason OOMKilled, of which the kubelet's is a copy.
+// They do not learn of all: of one because the machine ran out of memory with cgroup v1; of one just
+// before the container's cgroup was removed. What ended with the exit code of a killed process, within
+// moments of such a kill in that very container, and was not stopped by a decision, gets the reason,
+// too; the runtime's exit code stays. No other reason is changed.
+func (i *Instance) MarkOOM(last func(id string) *oom.Kill) {
+	for k := range i.Containers {
+		n := &i.Containers[k]
+		if !n.Exited() || n.ExitCode == 0 && n.Reason != reasonOOMKilled {
+			continue
+		}
+		kill := last(n.ID)
+		if kill == nil || n.Finished.IsZero() || kill.At.Before(n.Finished.Add(-oomEnds)) {
+			continue
+		}
+		n.OOM = kill
+		if n.Reason == reasonError && n.ExitCode == killedCode && n.Kill == nil {
+			n.Reason = reasonOOMKilled
+		}
+	}
+}
