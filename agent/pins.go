@@ -54,6 +54,9 @@ func (a *Agent) newPins(once bool) (*pinning.Keeper, error) {
 	if err != nil {
 		return nil, &server.SettingsError{Text: err.Error()}
 	}
+	if k != nil {
+		k.Assigned = a.metrics.Pinned
+	}
 	return k, nil
 }
 

@@ -73,6 +73,11 @@ func (s *Table) holderOf(p *manifests.Pod) cpuHolder {
 	return nil
 }
 
+// LacksCPUs reports whether the pod cannot have the CPUs that it requests for itself.
+func (r Rejection) LacksCPUs() bool {
+	return r.Reason == cpus.ReasonShortage || r.Reason == cpus.ReasonAlignment
+}
+
 func refusedCPUs(r *cpus.Refusal) *Rejection {
 	if r == nil {
 		return nil

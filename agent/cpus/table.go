@@ -53,6 +53,12 @@ func Requests(p *v1.Pod) []Request {
 	return all
 }
 
+// The reasons of a Refusal.
+const (
+	ReasonAlignment = "SMTAlignmentError"
+	ReasonShortage  = "UnexpectedAdmissionError"
+)
+
 // Refusal is why a pod cannot have the CPUs that it requests, in the kubelet's words.
 type Refusal struct {
 	Reason, Message string
@@ -119,7 +125,7 @@ func (t *Table) assign(uid string, r Request, lent Set) *Refusal {
 		var err error
 		own, err = take(t.policy.m, t.policy.o, t.shared.Minus(t.policy.reserved).Or(t.reuse).Or(lent), r.CPUs)
 		if err != nil {
-			return &Refusal{"UnexpectedAdmissionError", fmt.Sprintf("Allocate failed due to %v, which is unexpected", err)}
+			return &Refusal{ReasonShortage, fmt.Sprintf("Allocate failed due to %v, which is unexpected", err)}
 		}
 		t.set(uid, r.Container, own)
 	}
@@ -147,9 +153,9 @@ func (t *Table) checkCores(n int, lent Set, has bool) *Refusal {
 	case !t.policy.o.fullCores:
 		return nil
 	case n%per != 0:
-		return &Refusal{"SMTAlignmentError", fmt.Sprintf("SMT Alignment Error: requested %d cpus not multiple cpus per core = %d", n, per)}
+		return &Refusal{ReasonAlignment, fmt.Sprintf("SMT Alignment Error: requested %d cpus not multiple cpus per core = %d", n, per)}
 	case !has && n > free:
-		return &Refusal{"SMTAlignmentError", fmt.Sprintf(
+		return &Refusal{ReasonAlignment, fmt.Sprintf(
 			"SMT Alignment Error: not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d, CPUs per core = %d", free, n, per)}
 	}
 	return nil
@@ -189,4 +195,10 @@ func (t *Table) Of(uid, container string) (_ Set, isOwn bool) {
 		return own, true
 	}
 	return t.shared, false
+}
+
+// Pools returns how many CPUs containers share, without those that are reserved, and how many are
+// their own.
+func (t *Table) Pools() (shared, own int) {
+	return len(t.shared.Minus(t.policy.reserved)), len(t.policy.usable().Minus(t.shared))
 }

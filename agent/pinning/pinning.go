@@ -39,7 +39,12 @@ type Runtime interface {
 // Keeper has the assignments of CPUs. Any goroutine may use it. With nil, and with the policy none,
 // containers run on all CPUs, and no method does anything.
 type Keeper struct {
+	// Assigned is called with how many containers of a pod were assigned CPUs of their own. It may be
+	// set before the first pod.
+	Assigned func(containers int)
+
 	settings Settings
+	policy   *cpus.Policy
 	runtime  Runtime
 	log      *slog.Logger
 	changed  wake.Slot
@@ -66,7 +71,7 @@ func New(s Settings, r Runtime, log *slog.Logger, event func(reason, message str
 	if err != nil {
 		return nil, fmt.Errorf("cpuManagerPolicy static: %w", err)
 	}
-	k := &Keeper{settings: s, runtime: r, log: log, changed: wake.New(), sent: map[string]string{}}
+	k := &Keeper{Assigned: func(int) {}, settings: s, policy: policy, runtime: r, log: log, changed: wake.New(), sent: map[string]string{}}
 	k.table, err = restore(policy, s.Path)
 	if err != nil {
 		k.table = cpus.NewTable(policy)
@@ -118,8 +123,19 @@ func (k *Keeper) Take(p *v1.Pod, former []string) *cpus.Refusal {
 	if refusal == nil {
 		k.table = next
 		k.changed.Wake()
+		k.Assigned(count(requests))
 	}
 	return refusal
+}
+
+// count returns how many containers request CPUs of their own.
+func count(requests []cpus.Request) (n int) {
+	for _, r := range requests {
+		if r.CPUs > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Free frees the CPUs of pods, and reports whether they had any.
@@ -156,6 +172,39 @@ func (k *Keeper) Of(uid, container string) string {
 	defer k.mu.Unlock()
 	set, _ := k.table.Of(uid, container)
 	return set.String()
+}
+
+// Own returns the CPUs that a container has for itself.
+func (k *Keeper) Own(uid, container string) cpus.Set {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	set, isOwn := k.table.Of(uid, container)
+	if !isOwn {
+		return nil
+	}
+	return set
+}
+
+// Allocatable returns the CPUs that containers can have for themselves.
+func (k *Keeper) Allocatable() cpus.Set {
+	if k == nil {
+		return nil
+	}
+	return k.policy.Allocatable()
+}
+
+// Pools returns how many CPUs containers share, without those that are reserved, and how many they
+// have for themselves.
+func (k *Keeper) Pools() (shared, own int) {
+	if k == nil {
+		return 0, 0
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.table.Pools()
 }
 
 // Started tells of a container that was started, and with which CPUs it was made. If others are

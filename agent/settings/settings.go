@@ -76,7 +76,7 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	}
 	if once {
 		c.Manifests, c.ManifestURL, c.Listen, c.Socket = "", "", "", ""
-		c.HealthzPort = 0
+		c.HealthzPort, c.PodResources = 0, false
 		c.KeepEndedVolumes = true // until the run is over: the output of its pods may still be needed
 		c.PodHosts = true         // as in docker compose
 	}
