@@ -107,6 +107,24 @@ func TestAnUpdateOfCPUsThatFailsIsDoneAgain(t *testing.T) {
 	})
 }
 
+// Between the list and the update a container may end, and be removed.
+func TestAContainerThatIsGoneNeedsNoCPUs(t *testing.T) {
+	for _, row := range []struct {
+		code   codes.Code
+		warned bool
+	}{{codes.NotFound, false}, {codes.Internal, true}} {
+		onCPUs(t, func(r *rig) {
+			r.want(manifest("shared", "img:1"))
+			r.Fault(critest.On("UpdateContainerResources").Times(1).Fail(row.code, "no such container"))
+			r.want(manifest("shared", "img:1"), exclusive("own", "img:1", "2"))
+			r.after(time.Second)
+			if got := strings.Contains(r.log.String(), "CPUs of a container not changed"); got != row.warned {
+				t.Errorf("%s: warned %v", row.code, got)
+			}
+		})
+	}
+}
+
 func TestCPUsStayOverARestartOfTheAgent(t *testing.T) {
 	onCPUs(t, func(r *rig) {
 		r.want(exclusive("a", "img:1", "2"))
@@ -156,6 +174,10 @@ func TestAPodWaitsForCPUsOfItsOwn(t *testing.T) {
 		r.after(time.Minute)
 		r.expect("default/late-n/c", "default/shared-n/c")
 		r.runsOn("late: 1,5", "shared: 0,2-4,6-7")
+		r.shows(map[string]float64{ // the manifest of late moved while it waited: that is another refusal
+			"kubelet_cpu_manager_pinning_requests_total": 4, "kubelet_cpu_manager_pinning_errors_total": 2,
+			"kubelet_cpu_manager_exclusive_cpu_allocation_count": 2, "kubelet_cpu_manager_shared_pool_size_millicores": 5000,
+		})
 	})
 }
 

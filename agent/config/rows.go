@@ -105,7 +105,7 @@ func podRows(c *Config) []row {
 		{"cpuCFSQuota", "", restart, boolean(&c.CFSQuota, true), "Whether cpu limits are enforced."},
 		{"cpuCFSQuotaPeriod", "", restart, duration(&c.CFSPeriod, 100*time.Millisecond, time.Millisecond, time.Second), "In what periods they are, 1ms to 1s."},
 		{"cpuManagerPolicy", "", restart, one(&c.CPUPolicy, cpus.None, cpus.None, cpus.Static), "With static, containers of Guaranteed pods that request whole cpus have these for themselves, and all\nothers share the rest; something must be reserved of the cpu then. With none all share all."},
-		{"cpuManagerPolicyOptions", "", restart, byKey(&c.CPUOptions, cpuOption), "Of static: full-pcpus-only, strict-cpu-reservation, distribute-cpus-across-numa or\nprefer-align-cpus-by-uncorecache, each \"true\" or \"false\"."},
+		{"cpuManagerPolicyOptions", "", restart, byKey(&c.CPUOptions, cpuOption), "Of static, and refused with none: full-pcpus-only, strict-cpu-reservation,\ndistribute-cpus-across-numa or prefer-align-cpus-by-uncorecache, each \"true\" or \"false\"."},
 		{"cpuManagerReconcilePeriod", "", restart, duration(&c.CPUEvery, 10*time.Second, time.Second, time.Hour), "How often containers are checked for the cpus that are theirs, besides at once after a change, 1s to 1h."},
 		{"reservedSystemCPUs", "", restart, text(&c.ReservedCPUs, "", must(isCPUs, "no list of cpus such as 0-1,8")), "Which cpus are reserved, such as 0-1,8, in place of an amount of cpu in systemReserved and kubeReserved:\nno container has them for itself. \"\" leaves the choice to static."},
 		{"singleProcessOOMKill", "", restart, boolean(&c.SingleProcessOOMKill, false), "Out of memory, kill one process and not the container (cgroup v2)."},

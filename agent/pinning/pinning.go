@@ -287,12 +287,14 @@ func (k *Keeper) reconcile(ctx context.Context) {
 func (k *Keeper) updates(running []cpus.Running) []cpus.Update {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	sent := map[string]string{}
+	sent, runs := map[string]string{}, map[string]bool{"": true} // the file stays
 	for _, r := range running {
+		runs[r.ID] = true
 		if list, was := k.sent[r.ID]; was {
 			sent[r.ID] = list
 		}
 	}
 	k.sent = sent
+	k.failed.Keep(func(id string) bool { return runs[id] })
 	return k.table.Updates(running, func(r cpus.Running) string { return sent[r.ID] })
 }

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"monopod/agent/config"
+	"monopod/agent/cpus"
 )
 
 func TestFailSwapOn(t *testing.T) {
@@ -84,6 +86,30 @@ func TestReservedCPUsCountInPlaceOfAmounts(t *testing.T) {
 		if row.own != nil && row.list != "" && c.KubeReserved.Cpu().IsZero() {
 			t.Errorf("%s: the settings were changed", row.name)
 		}
+	}
+}
+
+// A kubelet does not start either.
+func TestOptionsOfNoPolicyAreRefused(t *testing.T) {
+	for policy, want := range map[string]string{cpus.Static: "", cpus.None: "cpuManagerPolicyOptions mean nothing to cpuManagerPolicy none: leave them out, or choose static"} {
+		for _, once := range []bool{false, true} {
+			c := config.Default()
+			c.Manifests, c.NodeName, c.Root = t.TempDir(), "n", t.TempDir()
+			c.CPUPolicy, c.CPUOptions = policy, map[string]string{"full-pcpus-only": "true"}
+			_, err := Complete(c, once)
+			if text := fmt.Sprint(err); err == nil && want != "" || err != nil && text != want {
+				t.Errorf("policy %s, once %v: %v", policy, once, err)
+			}
+		}
+	}
+}
+
+func TestAnAgentOfOneRunHasNoOtherEndpoints(t *testing.T) {
+	c := config.Default()
+	c.NodeName, c.Root, c.PodResources, c.HealthzPort = "n", t.TempDir(), true, 1
+	got, err := Complete(c, true)
+	if err != nil || got.PodResources || got.HealthzPort != 0 || got.Listen+got.Socket != "" {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 
