@@ -82,11 +82,13 @@ func (t *Table) Admit(uid string, all []Request, former ...string) *Refusal {
 	if !t.policy.isStatic {
 		return nil
 	}
-	lent := t.lent(uid, former)
 	for _, r := range all {
 		if own, has := t.own[uid][r.Container]; has && len(own) != r.CPUs {
 			t.free(uid, r.Container)
 		}
+	}
+	lent := t.lent(uid, former)
+	for _, r := range all {
 		if r.CPUs == 0 {
 			continue
 		}
@@ -123,7 +125,7 @@ func (t *Table) assign(uid string, r Request, lent Set) *Refusal {
 	}
 	if !has {
 		var err error
-		own, err = take(t.policy.m, t.policy.o, t.shared.Minus(t.policy.reserved).Or(t.reuse).Or(lent), r.CPUs)
+		own, err = t.choose(r.CPUs, lent)
 		if err != nil {
 			return &Refusal{ReasonShortage, fmt.Sprintf("Allocate failed due to %v, which is unexpected", err)}
 		}
@@ -135,6 +137,31 @@ func (t *Table) assign(uid string, r Request, lent Set) *Refusal {
 		t.reuse = t.reuse.Minus(own)
 	}
 	return nil
+}
+
+// choose chooses the CPUs of a container: first from those that are lent, so that both pods together
+// have no more than the larger of the two, then from the others.
+func (t *Table) choose(n int, lent Set) (Set, error) {
+	all := t.shared.Minus(t.policy.reserved).Or(t.reuse).Or(lent)
+	if n > len(all) {
+		return nil, shortage{n, len(all)}
+	}
+	first := t.whole(lent)
+	own, err := take(t.policy.m, t.policy.o, first, min(n, len(first)))
+	if err != nil {
+		return nil, err
+	}
+	rest, err := take(t.policy.m, t.policy.o, all.Minus(own), n-len(own))
+	return own.Or(rest), err
+}
+
+// whole returns the CPUs of a set, with full-pcpus-only those of cores that are all in the set.
+func (t *Table) whole(s Set) Set {
+	if !t.policy.o.fullCores {
+		return s
+	}
+	m := t.policy.m
+	return s.Minus(m.cores(m.All().Minus(s)))
 }
 
 func (t *Table) set(uid, container string, own Set) {

@@ -105,6 +105,22 @@ func (k *Keeper) Room(p *v1.Pod, former []string) *cpus.Refusal {
 	return k.table.Clone().Admit(string(p.UID), cpus.Requests(p), former...)
 }
 
+// RoomTogether returns why the last of the pods cannot have the CPUs that it requests once those
+// before it have theirs; nil: it can. former are the uids of what ends before all of them start.
+func (k *Keeper) RoomTogether(pods []*v1.Pod, former []string) (refusal *cpus.Refusal) {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	next := k.table.Clone()
+	next.Keep(func(uid, _ string) bool { return !slices.Contains(former, uid) })
+	for _, p := range pods {
+		refusal = next.Admit(string(p.UID), cpus.Requests(p))
+	}
+	return refusal
+}
+
 // Take assigns the pod the CPUs that it requests, or returns why it cannot have them. What another
 // version with this uid had, and the pod has no more, is freed.
 func (k *Keeper) Take(p *v1.Pod, former []string) *cpus.Refusal {
@@ -113,8 +129,29 @@ func (k *Keeper) Take(p *v1.Pod, former []string) *cpus.Refusal {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	uid, requests, next := string(p.UID), cpus.Requests(p), k.table.Clone()
-	has := map[string]bool{}
+	requests := cpus.Requests(p)
+	refusal := k.admit(string(p.UID), requests, former)
+	if refusal == nil {
+		k.Assigned(count(requests))
+	}
+	return refusal
+}
+
+// Reserve keeps, under a name in place of a uid, the CPUs that a pod would get, until Free or Keep
+// frees that name. The pod may have what the pods in former have, and gets that first. Reserve reports
+// whether there are enough.
+func (k *Keeper) Reserve(name string, p *v1.Pod, former []string) bool {
+	if k == nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.admit(name, cpus.Requests(p), former) == nil
+}
+
+// admit assigns CPUs to the containers of a uid. Nothing changes if they cannot have them.
+func (k *Keeper) admit(uid string, requests []cpus.Request, former []string) *cpus.Refusal {
+	next, has := k.table.Clone(), map[string]bool{}
 	for _, r := range requests {
 		has[r.Container] = true
 	}
@@ -123,7 +160,6 @@ func (k *Keeper) Take(p *v1.Pod, former []string) *cpus.Refusal {
 	if refusal == nil {
 		k.table = next
 		k.changed.Wake()
-		k.Assigned(count(requests))
 	}
 	return refusal
 }
