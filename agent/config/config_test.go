@@ -184,6 +184,8 @@ func TestReadFileProblems(t *testing.T) {
 		{"an option of cpus that is none", "cpuManagerPolicyOptions: {full-cores: 'true'}", "F:1:39: cpuManagerPolicyOptions: no option of the static policy"},
 		{"an option of cpus behind a feature gate", "cpuManagerPolicyOptions: {align-by-socket: 'true'}", "F:1:44: cpuManagerPolicyOptions: no option of the static policy"},
 		{"an option of cpus that says nothing", "cpuManagerPolicyOptions: {full-pcpus-only: 'maybe'}", "F:1:44: cpuManagerPolicyOptions: want \"true\" or \"false\""},
+		{"cpus checked too often", "cpuManagerReconcilePeriod: 999ms", "F:1:28: cpuManagerReconcilePeriod: must be between 1s and 1h0m0s"},
+		{"cpus checked too rarely", "cpuManagerReconcilePeriod: 61m", "F:1:28: cpuManagerReconcilePeriod: must be between 1s and 1h0m0s"},
 		{"reserved cpus", "reservedSystemCPUs: 3-1", "F:1:21: reservedSystemCPUs: no list of cpus such as 0-1,8"},
 		{"a sysctl", "allowedUnsafeSysctls:\n- vm.swappiness\n", `F:2:3: allowedUnsafeSysctls[0]: the whole machine's`},
 		{"a limit below nothing", "registryPullQPS: -1\nregistryBurst: -2\n", "F:1:18: registryPullQPS: must not be negative|F:2:16: registryBurst: must not be negative"},

@@ -7,12 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"monopod/agent/config"
 	"monopod/agent/cpus"
+	"monopod/agent/pinning"
 )
 
 func TestFailSwapOn(t *testing.T) {
@@ -110,6 +113,17 @@ func TestAnAgentOfOneRunHasNoOtherEndpoints(t *testing.T) {
 	got, err := Complete(c, true)
 	if err != nil || got.PodResources || got.HealthzPort != 0 || got.Listen+got.Socket != "" {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestPinningIsAsTheSettingsSay(t *testing.T) {
+	c := config.Default()
+	c.Root, c.CPUPolicy, c.CPUOptions, c.CPUEvery, c.ReservedCPUs = "/r", cpus.Static, map[string]string{"full-pcpus-only": "true"}, time.Minute, "0,8"
+	two := resource.MustParse("2")
+	want := pinning.Settings{Policy: cpus.Settings{Policy: cpus.Static, Options: c.CPUOptions, Listed: cpus.NewSet(0, 8), Reserved: &two},
+		Every: time.Minute, System: "/sys/devices/system", Path: "/r/cpu_manager_state"}
+	if got := Pinning(c, false); !equality.Semantic.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 
