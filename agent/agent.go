@@ -33,6 +33,7 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podhosts"
+	"monopod/agent/podresources"
 	"monopod/agent/probe"
 	"monopod/agent/reload"
 	"monopod/agent/saidonce"
@@ -60,7 +61,8 @@ type Agent struct {
 	store   *status.Store
 	events  *events.Recorder
 	server  *server.Server
-	healthz *server.Server // nil: no port serves /healthz alone
+	healthz *server.Server       // nil: no port serves /healthz alone
+	owned   *podresources.Server // nil: no client may ask what containers have for themselves
 	source  *manifests.Source
 	fetch   *fetch.Fetcher // nil: manifests come from no URL
 	watch   *pleg.Watch
@@ -144,6 +146,12 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	}
 	if a.healthz, err = a.listenHealthz(); err != nil {
 		a.server.Close()
+		return nil, err
+	}
+	if a.owned, err = a.listenPodResources(); err != nil {
+		for _, s := range a.servers() {
+			s.Close()
+		}
 		return nil, err
 	}
 	a.node, a.notify = a.newNodeReporter(machine), a.newNotifier()
@@ -320,12 +328,16 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.reloader != nil {
 		parts.Go(func() { a.reloader.Run(ctx) })
 	}
-	for _, s := range a.servers() {
+	serve := func(run func(context.Context) error) {
 		parts.Go(func() {
-			if err := s.Run(ctx); err != nil && ctx.Err() == nil {
+			if err := run(ctx); err != nil && ctx.Err() == nil {
 				cancel(fmt.Errorf("serve: %w", err))
 			}
 		})
+	}
+	serve(a.owned.Run)
+	for _, s := range a.servers() {
+		serve(s.Run)
 	}
 	parts.Go(func() { a.sync.Run(ctx, a.snapshots(), a.watch) })
 	parts.Wait()

@@ -199,6 +199,9 @@ func (a *applier) tellRefusal(r *rollout.Record, d *rollout.Decision) {
 	switch {
 	case now != nil && (was == nil || was.Why.Reason != now.Why.Reason || !manifests.Same(was.Of, now.Of)):
 		a.shared.Metrics.Rejected(now.Why.Reason)
+		if now.Why.LacksCPUs() {
+			a.shared.Metrics.NotPinned()
+		}
 		outcome := "pod not admitted; it waits"
 		if d.IsFinal() {
 			outcome = "pod not admitted for good; it has failed"

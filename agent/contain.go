@@ -55,7 +55,7 @@ func (f faults) uncounted(p *v1.Pod, err error) { f.record(p, "count the pod's a
 
 // containedState is overview.State for scrapes, which run in goroutines of their own.
 func (a *Agent) containedState() (s metrics.State) {
-	err := panics.Contain(func() { s = overview.State(a.store, a.watch, a.sync.names()) })
+	err := panics.Contain(func() { s = overview.State(a.store, a.watch, a.pins, a.sync.names()) })
 	if a.scrapes.IsNew("state", err) {
 		a.log.Error("some metrics are missing", panics.Logged(err)...)
 	}

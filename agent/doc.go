@@ -58,6 +58,7 @@
 //	  metrics/ stats/          what is counted; what is used
 //	  outcome/                 the results of manifest files and of the pods in them
 //	  server/ notify/          the endpoint; messages to the service manager
+//	  podresources/ socket/    what containers have for themselves, for a kubelet's clients; unix sockets
 //	  disk/                    files that others, or a power cut, may have tampered with
 //	  message/ clip/           texts with a public part; limits of their length
 //	  runtimewords/ saidonce/  why a runtime starts no container, from its errors; errors logged once

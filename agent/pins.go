@@ -43,9 +43,14 @@ func (p pins) Running(ctx context.Context) ([]cpus.Running, error) {
 	return all, nil
 }
 
-// Pin makes a running container run on these CPUs only.
+// Pin makes a running container run on these CPUs only. One that has been removed meanwhile needs
+// none.
 func (p pins) Pin(ctx context.Context, id, list string) error {
-	return p.cri.UpdateContainer(ctx, id, &rt.LinuxContainerResources{CpusetCpus: list})
+	err := p.cri.UpdateContainer(ctx, id, &rt.LinuxContainerResources{CpusetCpus: list})
+	if cri.NotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // newPins returns the keeper of the CPUs of containers; nil: they share all.
@@ -53,6 +58,9 @@ func (a *Agent) newPins(once bool) (*pinning.Keeper, error) {
 	k, err := pinning.New(settings.Pinning(a.cfg, once), pins{a.cri, a.watch.Lister}, a.log, a.recordTrouble)
 	if err != nil {
 		return nil, &server.SettingsError{Text: err.Error()}
+	}
+	if k != nil {
+		k.Assigned = a.metrics.Pinned
 	}
 	return k, nil
 }

@@ -107,6 +107,24 @@ func TestAnUpdateOfCPUsThatFailsIsDoneAgain(t *testing.T) {
 	})
 }
 
+// Between the list and the update a container may end, and be removed.
+func TestAContainerThatIsGoneNeedsNoCPUs(t *testing.T) {
+	for _, row := range []struct {
+		code   codes.Code
+		warned bool
+	}{{codes.NotFound, false}, {codes.Internal, true}} {
+		onCPUs(t, func(r *rig) {
+			r.want(manifest("shared", "img:1"))
+			r.Fault(critest.On("UpdateContainerResources").Times(1).Fail(row.code, "no such container"))
+			r.want(manifest("shared", "img:1"), exclusive("own", "img:1", "2"))
+			r.after(time.Second)
+			if got := strings.Contains(r.log.String(), "CPUs of a container not changed"); got != row.warned {
+				t.Errorf("%s: warned %v", row.code, got)
+			}
+		})
+	}
+}
+
 func TestCPUsStayOverARestartOfTheAgent(t *testing.T) {
 	onCPUs(t, func(r *rig) {
 		r.want(exclusive("a", "img:1", "2"))
@@ -156,6 +174,10 @@ func TestAPodWaitsForCPUsOfItsOwn(t *testing.T) {
 		r.after(time.Minute)
 		r.expect("default/late-n/c", "default/shared-n/c")
 		r.runsOn("late: 1,5", "shared: 0,2-4,6-7")
+		r.shows(map[string]float64{ // the manifest of late moved while it waited: that is another refusal
+			"kubelet_cpu_manager_pinning_requests_total": 4, "kubelet_cpu_manager_pinning_errors_total": 2,
+			"kubelet_cpu_manager_exclusive_cpu_allocation_count": 2, "kubelet_cpu_manager_shared_pool_size_millicores": 5000,
+		})
 	})
 }
 
@@ -173,6 +195,63 @@ func TestTheNextVersionMayHaveTheCPUsOfTheFormer(t *testing.T) {
 		shared, _ := r.Container("shared-n/c")
 		if list, err := cpus.Parse(shared.Resources.GetCpusetCpus()); err != nil || len(list) != 3 {
 			t.Errorf("the other shares %v, %v", list, err)
+		}
+	})
+}
+
+// While a version is on trial, also over a restart of the agent, no other pod gets the CPUs that the
+// former one had.
+func TestAVersionThatIsRolledBackHasItsCPUsAgain(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		onCPUs(t, func(r *rig) {
+			r.Program("img:2", critest.ExitsAfter(8*time.Second, 1))
+			r.want(exclusive("web", "img:1", "4"))
+			r.runsOn("web: 1-2,5-6")
+			next := healthy("30s", exclusive("web", "img:2", "2"))
+			r.want(next)
+			r.runsOn("web: 1,5")
+			if restarts {
+				r.after(time.Second)
+				r.stop()
+				r.start()
+			}
+			r.want(next, exclusive("other", "img:1", "2"), manifest("shared", "img:1"))
+			r.runsOn("web: 1,5", "other: 3,7", "shared: 0,4")
+			r.after(5 * time.Minute)
+			r.runsOn("web: 1-2,5-6", "other: 3,7", "shared: 0,4")
+			if n := len(r.rollbacks()); n != 1 {
+				t.Errorf("%d rollbacks", n)
+			}
+		})
+	}
+}
+
+func TestWhatAFormerVersionHadIsSharedOnceTheNextOneStays(t *testing.T) {
+	onCPUs(t, func(r *rig) {
+		r.want(exclusive("web", "img:1", "4"), manifest("shared", "img:1"))
+		next := healthy("30s", exclusive("web", "img:2", "2"))
+		r.want(next, manifest("shared", "img:1"))
+		r.runsOn("web: 1,5", "shared: 0,3-4,7")
+		r.after(time.Minute)
+		r.runsOn("web: 1,5", "shared: 0,2-4,6-7")
+	})
+}
+
+func TestPodsExchangeCPUsForAPort(t *testing.T) {
+	onCPUs(t, func(r *rig) {
+		r.change(func(c *config.Config) { c.UpdatePolicy = "Replace" })
+		onPort := func(doc string) string {
+			return strings.Replace(doc, "image:", "ports: [{containerPort: 1, hostPort: 80}], image:", 1)
+		}
+		r.want(exclusive("a", "img:1", "5"), onPort(exclusive("b", "img:1", "1")))
+		r.want(onPort(exclusive("a", "img:2", "1")), exclusive("b", "img:2", "5"))
+		r.after(time.Minute)
+		r.expect("default/a-n/c", "default/b-n/c")
+		for pod, want := range map[string]int{"a-n/c": 1, "b-n/c": 5} {
+			c, _ := r.Container(pod)
+			if list, _ := cpus.Parse(c.Resources.GetCpusetCpus()); len(list) != want {
+				t.Errorf("%s runs on %v", pod, list)
+			}
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/disk"
 	"monopod/agent/gc"
 	"monopod/agent/hold"
 	"monopod/agent/image"
@@ -19,6 +20,7 @@ import (
 	"monopod/agent/notify"
 	"monopod/agent/overview"
 	"monopod/agent/podhosts"
+	"monopod/agent/podresources"
 	"monopod/agent/reload"
 	"monopod/agent/rollout"
 	"monopod/agent/server"
@@ -103,6 +105,29 @@ func (a *Agent) openHolds(checkpoints []*checkpoint.Checkpoint) {
 		a.recordTrouble("StateFileDamaged", err.Error())
 	}
 	a.sync.setHolds(s, func() rollout.Rules { return settings.Gate(*a.live.Load()) }, checkpoints)
+}
+
+// listenPodResources binds the socket on which clients of a kubelet ask what containers have for
+// themselves; nil: the settings want none, or no disk has room for it, without which pods can run.
+func (a *Agent) listenPodResources() (*podresources.Server, error) {
+	path := a.root.Path("pod-resources", "kubelet.sock")
+	if !a.cfg.PodResources {
+		return nil, nil
+	}
+	s, err := podresources.Listen(podresources.Config{
+		Path:        path,
+		Active:      func() []*v1.Pod { return overview.Active(a.store) },
+		Pod:         a.store.Pod,
+		CPUs:        func(uid, container string) []int { return a.pins.Own(uid, container) },
+		Allocatable: func() []int { return a.pins.Allocatable() },
+		Count:       a.metrics.PodResources,
+		Log:         a.log,
+	})
+	if disk.Unwritable(err) {
+		a.log.Error("no client can ask for the resources of pods: make room on the disk of the root folder, and start monopod again", "err", err)
+		return nil, nil
+	}
+	return s, err
 }
 
 // requests returns the requests that the owner may send to the agent.

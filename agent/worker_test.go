@@ -219,7 +219,7 @@ func (r *rig) start() {
 	r.watch.Lister.PodLogs, r.watch.Vanished = cfg.PodLogs, r.cgroups.NewlyVanished
 	r.events = events.Open(events.Config{Node: "n", Log: log})
 	r.watch.Events, r.watch.Node = r.events, "n"
-	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.sync.names()) }})
+	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.pins, r.sync.names()) }})
 	r.watch.Metrics, client.Observe = r.metrics, r.metrics.Call
 	rotator := logrotate.New(settings.Logs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
 	trash := &gc.Garbage{Root: root, Metrics: r.metrics, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log,
@@ -251,6 +251,9 @@ func (r *rig) start() {
 	})
 	noErr(r.T, err)
 	ws.CPUs = r.pins
+	if r.pins != nil {
+		r.pins.Assigned = r.metrics.Pinned
+	}
 	assignCPUs(r.sync.table, ws, checkpoints)
 	r.sync.trials.limits = func(p *v1.Pod) update.Limits {
 		c := r.settings.Load()

@@ -33,7 +33,8 @@ type entry struct {
 	claims  claims         // of that version
 	over    bool           // that version has ended and takes nothing
 	leaving []claims       // of previous versions that may still run
-	back    claims         // of a version that may be restored; none: its room is not kept
+	former  *manifests.Pod // a version that may be restored; nil: no room is kept for one
+	back    claims         // of that version
 	spared  claims         // what older agents let the pod have of resources that the node does not provide
 	counted claims         // the sum of these, as in the totals
 	holder  cpuHolder
@@ -214,14 +215,15 @@ func (s *Table) Spare(p *manifests.Pod) {
 // until Unreserve, or until the pod is stopped or makes room for others.
 func (s *Table) Reserve(p *manifests.Pod) {
 	at := s.entry(p.Key())
-	at.back = s.count(p.Pod)
+	at.former, at.back = p, s.count(p.Pod)
+	s.reserveCPUs(at)
 	s.recount(p.Key(), at)
 }
 
 // Unreserve frees that room.
 func (s *Table) Unreserve(key manifests.Key) {
 	if at := s.entries[key]; at != nil {
-		at.back = claims{}
+		s.unreserve(key, at)
 		s.recount(key, at)
 	}
 }
@@ -237,9 +239,15 @@ func (s *Table) TakeOver(p *manifests.Pod) {
 func (s *Table) Free(key manifests.Key) {
 	if at := s.entries[key]; at != nil {
 		s.release(at)
-		at.back = claims{}
+		s.unreserve(key, at)
 		s.recount(key, at)
 	}
+}
+
+// unreserve frees the room of the version that may be restored. The caller must recount afterwards.
+func (s *Table) unreserve(key manifests.Key, at *entry) {
+	at.former, at.back = nil, claims{}
+	s.unreserveCPUs(key, at)
 }
 
 // release makes the admitted version a previous one. The caller must recount afterwards.
@@ -275,7 +283,7 @@ func (s *Table) Update(key manifests.Key, cleared, ended bool) {
 		s.takeCPUs(at.pod) // if others have them by now, it shares CPUs
 	}
 	if cleared || over {
-		s.clearCPUs(at)
+		s.clearCPUs(key, at)
 	}
 }
 
@@ -285,7 +293,7 @@ func (s *Table) Remove(key manifests.Key) {
 		s.totals.replace(key, &at.counted, &claims{})
 		s.freed = s.freed || (&claims{}).isLess(&at.counted)
 		delete(s.entries, key)
-		s.cpus.Free(at.holder)
+		s.freeCPUs(at.holder)
 	}
 	if s.Uids.keep(key) {
 		s.freed = true

@@ -31,6 +31,7 @@ type Config struct {
 	PodLogs           string
 	Listen            string // "": none
 	NodeIP            string // addresses with a comma between; "": that of the default route
+	PodResources      bool   // whether clients of a kubelet may ask what containers have for themselves
 	HealthzPort       int    // of a TCP address that serves /healthz alone; 0: none
 	HealthzAddress    string // its IP address, of the loopback
 	Socket            string

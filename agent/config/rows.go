@@ -61,6 +61,7 @@ func agentRows(c *Config) []row {
 		{"listen", "listen", restart, orNone(text(&c.Listen, "127.0.0.1:10255", must(isAddress, "not of the form host:port"))), "TCP address of the read-only endpoint; \"\" is none. One that is not loopback needs a certificate,\nand clientCAFile or tokenFile. (ours)"},
 		{"healthzPort", "", restart, value(&c.HealthzPort, 0, within(0, 65535, "must be from 0 to 65535")), "TCP port that serves /healthz alone, besides listen: kubeadm asks 10248; 0 is none."},
 		{"healthzBindAddress", "", restart, onLoopback(text(&c.HealthzAddress, defaultHealthz, loopback)), "Its IP address, one of the loopback: for others to ask, there is listen."},
+		{"podResources", "", restart, boolean(&c.PodResources, false), "Whether clients of a kubelet may ask which cpus containers have for themselves, on\npod-resources/kubelet.sock in the root folder. (ours)"},
 		{"socket", "socket", restart, path(&c.Socket, "/run/monopod.sock"), "Unix socket that the other commands use. (ours)"},
 
 		{"tlsCertFile", "tls-cert-file", restart, path(&c.TLSCert, ""), "Certificate for that address, PEM; with one it speaks TLS only. This file, and those below, are\nread again when they change."},
@@ -106,7 +107,7 @@ func podRows(c *Config) []row {
 		{"cpuCFSQuota", "", restart, boolean(&c.CFSQuota, true), "Whether cpu limits are enforced."},
 		{"cpuCFSQuotaPeriod", "", restart, duration(&c.CFSPeriod, 100*time.Millisecond, time.Millisecond, time.Second), "In what periods they are, 1ms to 1s."},
 		{"cpuManagerPolicy", "", restart, one(&c.CPUPolicy, cpus.None, cpus.None, cpus.Static), "With static, containers of Guaranteed pods that request whole cpus have these for themselves, and all\nothers share the rest; something must be reserved of the cpu then. With none all share all."},
-		{"cpuManagerPolicyOptions", "", restart, byKey(&c.CPUOptions, cpuOption), "Of static: full-pcpus-only, strict-cpu-reservation, distribute-cpus-across-numa or\nprefer-align-cpus-by-uncorecache, each \"true\" or \"false\"."},
+		{"cpuManagerPolicyOptions", "", restart, byKey(&c.CPUOptions, cpuOption), "Of static, and refused with none: full-pcpus-only, strict-cpu-reservation,\ndistribute-cpus-across-numa or prefer-align-cpus-by-uncorecache, each \"true\" or \"false\"."},
 		{"cpuManagerReconcilePeriod", "", restart, duration(&c.CPUEvery, 10*time.Second, time.Second, time.Hour), "How often containers are checked for the cpus that are theirs, besides at once after a change, 1s to 1h."},
 		{"reservedSystemCPUs", "", restart, text(&c.ReservedCPUs, "", must(isCPUs, "no list of cpus such as 0-1,8")), "Which cpus are reserved, such as 0-1,8, in place of an amount of cpu in systemReserved and kubeReserved:\nno container has them for itself. \"\" leaves the choice to static."},
 		{"singleProcessOOMKill", "", restart, boolean(&c.SingleProcessOOMKill, false), "Out of memory, kill one process and not the container (cgroup v2)."},

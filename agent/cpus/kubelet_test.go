@@ -204,7 +204,7 @@ func (k *rerun) step(i int, s recordedStep) {
 		}
 		check("reserved", p.Reserved().String(), s.Reserved)
 		if s.Op == "start" && p.IsStatic() {
-			check("allocatable", p.m.All().Minus(p.Reserved()).String(), s.Allocatable)
+			check("allocatable", p.Allocatable().String(), s.Allocatable)
 		}
 	case "ready":
 		k.ready = true

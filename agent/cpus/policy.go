@@ -98,6 +98,9 @@ func (p *Policy) reserve(s Settings) error {
 // Reserved returns the CPUs that no container has for its own.
 func (p *Policy) Reserved() Set { return p.reserved }
 
+// Allocatable returns the CPUs that containers can have for their own.
+func (p *Policy) Allocatable() Set { return p.m.All().Minus(p.reserved) }
+
 // IsStatic reports whether containers can have CPUs of their own.
 func (p *Policy) IsStatic() bool { return p.isStatic }
 

@@ -139,8 +139,8 @@ func (r reader) uncoreOf(c CPU, all []CPU) int {
 // countBits returns how many CPUs are in a mask such as ff,00000001.
 func countBits(mask string) int {
 	count := 0
-	for _, digit := range strings.ReplaceAll(mask, ",", "") {
-		n, _ := strconv.ParseUint(string(digit), 16, 8)
+	for _, digit := range mask {
+		n, _ := strconv.ParseUint(string(digit), 16, 8) // of a comma 0
 		count += bits.OnesCount64(n)
 	}
 	return count

@@ -74,6 +74,54 @@ func TestTheMachineIsAsLinuxDescribesIt(t *testing.T) {
 				s.cache(id, 3, 3, 7+id/2, shared)
 			}
 		}, []CPU{{ID: 0, Uncore: 7}, {ID: 1, Core: 1, Uncore: 7}, {ID: 2, Core: 2, Uncore: 8}, {ID: 3, Core: 3, Uncore: 8}}},
+		{"a CPU without a core, a socket or a node does not count", func(s sys) {
+			s.cpu(0, 0, 0)
+			s.write("0", "cpu/cpu1/topology/physical_package_id")
+			s.write("0", "cpu/cpu2/topology/core_id")
+			s.cpu(3, 0, 3)
+			for id := range 3 {
+				s.node(0, id)
+			}
+		}, []CPU{{ID: 0}}},
+		{"a list of what is online that says nothing", func(s sys) {
+			s.write("some", "cpu/online")
+			s.cpu(0, 0, 0)
+		}, []CPU{{ID: 0}}},
+		{"core ids repeat per node of a socket", func(s sys) {
+			for id := range 2 {
+				s.cpu(id, 0, 0)
+				s.node(id, id)
+			}
+		}, []CPU{{ID: 0}, {ID: 1, Core: 1, NUMA: 1}}},
+		{"core ids repeat per socket of a node", func(s sys) {
+			for id := range 2 {
+				s.cpu(id, id, 0)
+				s.node(0, id)
+			}
+		}, []CPU{{ID: 0}, {ID: 1, Core: 1, Socket: 1, Uncore: 1}}},
+		{"a cache without an id is none", func(s sys) {
+			for id := range 2 {
+				s.cpu(id, 0, id)
+				s.node(0, id)
+				s.write("3", "cpu/cpu%d/cache/index3/level", id)
+				s.write("1", "cpu/cpu%d/cache/index3/shared_cpu_map", id)
+			}
+			s.write("5", "cpu/cpu0/cache/index3/id")
+		}, []CPU{{ID: 0}, {ID: 1, Core: 1}}},
+		{"a cache of each node is none", func(s sys) {
+			for id, shared := range []string{"3", "3", "c", "0,0000000c"} {
+				s.cpu(id, 0, id)
+				s.node(id/2, id)
+				s.cache(id, 3, 3, 5+id/2, shared)
+			}
+		}, []CPU{{ID: 0}, {ID: 1, Core: 1}, {ID: 2, Core: 2, NUMA: 1}, {ID: 3, Core: 3, NUMA: 1}}},
+		{"a cache of all threads of a node is none", func(s sys) {
+			for id := range 4 {
+				s.cpu(id, 0, id%2)
+				s.node(0, id)
+				s.cache(id, 3, 3, 5, "f")
+			}
+		}, []CPU{{ID: 0}, {ID: 1, Core: 1}, {ID: 2}, {ID: 3, Core: 1}}},
 		{"a cache of the whole node is none", func(s sys) {
 			for id := range 2 {
 				s.cpu(id, 0, id)

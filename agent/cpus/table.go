@@ -53,6 +53,12 @@ func Requests(p *v1.Pod) []Request {
 	return all
 }
 
+// The reasons of a Refusal.
+const (
+	ReasonAlignment = "SMTAlignmentError"
+	ReasonShortage  = "UnexpectedAdmissionError"
+)
+
 // Refusal is why a pod cannot have the CPUs that it requests, in the kubelet's words.
 type Refusal struct {
 	Reason, Message string
@@ -76,11 +82,13 @@ func (t *Table) Admit(uid string, all []Request, former ...string) *Refusal {
 	if !t.policy.isStatic {
 		return nil
 	}
-	lent := t.lent(uid, former)
 	for _, r := range all {
 		if own, has := t.own[uid][r.Container]; has && len(own) != r.CPUs {
 			t.free(uid, r.Container)
 		}
+	}
+	lent := t.lent(uid, former)
+	for _, r := range all {
 		if r.CPUs == 0 {
 			continue
 		}
@@ -117,9 +125,9 @@ func (t *Table) assign(uid string, r Request, lent Set) *Refusal {
 	}
 	if !has {
 		var err error
-		own, err = take(t.policy.m, t.policy.o, t.shared.Minus(t.policy.reserved).Or(t.reuse).Or(lent), r.CPUs)
+		own, err = t.choose(r.CPUs, lent)
 		if err != nil {
-			return &Refusal{"UnexpectedAdmissionError", fmt.Sprintf("Allocate failed due to %v, which is unexpected", err)}
+			return &Refusal{ReasonShortage, fmt.Sprintf("Allocate failed due to %v, which is unexpected", err)}
 		}
 		t.set(uid, r.Container, own)
 	}
@@ -129,6 +137,31 @@ func (t *Table) assign(uid string, r Request, lent Set) *Refusal {
 		t.reuse = t.reuse.Minus(own)
 	}
 	return nil
+}
+
+// choose chooses the CPUs of a container: first from those that are lent, so that both pods together
+// have no more than the larger of the two, then from the others.
+func (t *Table) choose(n int, lent Set) (Set, error) {
+	all := t.shared.Minus(t.policy.reserved).Or(t.reuse).Or(lent)
+	if n > len(all) {
+		return nil, shortage{n, len(all)}
+	}
+	first := t.whole(lent)
+	own, err := take(t.policy.m, t.policy.o, first, min(n, len(first)))
+	if err != nil {
+		return nil, err
+	}
+	rest, err := take(t.policy.m, t.policy.o, all.Minus(own), n-len(own))
+	return own.Or(rest), err
+}
+
+// whole returns the CPUs of a set, with full-pcpus-only those of cores that are all in the set.
+func (t *Table) whole(s Set) Set {
+	if !t.policy.o.fullCores {
+		return s
+	}
+	m := t.policy.m
+	return s.Minus(m.cores(m.All().Minus(s)))
 }
 
 func (t *Table) set(uid, container string, own Set) {
@@ -147,9 +180,9 @@ func (t *Table) checkCores(n int, lent Set, has bool) *Refusal {
 	case !t.policy.o.fullCores:
 		return nil
 	case n%per != 0:
-		return &Refusal{"SMTAlignmentError", fmt.Sprintf("SMT Alignment Error: requested %d cpus not multiple cpus per core = %d", n, per)}
+		return &Refusal{ReasonAlignment, fmt.Sprintf("SMT Alignment Error: requested %d cpus not multiple cpus per core = %d", n, per)}
 	case !has && n > free:
-		return &Refusal{"SMTAlignmentError", fmt.Sprintf(
+		return &Refusal{ReasonAlignment, fmt.Sprintf(
 			"SMT Alignment Error: not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d, CPUs per core = %d", free, n, per)}
 	}
 	return nil
@@ -189,4 +222,10 @@ func (t *Table) Of(uid, container string) (_ Set, isOwn bool) {
 		return own, true
 	}
 	return t.shared, false
+}
+
+// Pools returns how many CPUs containers share, without those that are reserved, and how many are
+// their own.
+func (t *Table) Pools() (shared, own int) {
+	return len(t.shared.Minus(t.policy.reserved)), len(t.policy.usable().Minus(t.shared))
 }

@@ -4,18 +4,25 @@ package e2e
 
 import (
 	"fmt"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+	api "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
 // givesContainersCPUsOfTheirOwn runs a container that requests a whole cpu beside one that requests
 // nothing: the first has a processor for itself, also after the agent has started again, and the
-// other one all that is left.
+// other one all that is left. Clients of a kubelet are told so.
 func givesContainersCPUsOfTheirOwn(w *world) {
 	if runtime.NumCPU() < 2 {
 		w.Fatal("this takes a machine with two processors")
 	}
-	w.config("cpuManagerPolicy: static\nreservedSystemCPUs: \"0\"\n")
+	w.config("cpuManagerPolicy: static\nreservedSystemCPUs: \"0\"\npodResources: true\n")
 	w.start()
 	w.write("shares", fmt.Sprintf(onCPUs, ""))
 	w.running("shares")
@@ -34,9 +41,11 @@ func givesContainersCPUsOfTheirOwn(w *world) {
 		return nil
 	})
 	left := w.cpusOf("shares")
-	w.kill()
+	w.toldCPUs("owns: main "+own, "shares: main ")
+	w.kill() // its socket stays
 	w.start()
 	w.barrier("after")
+	w.toldCPUs("after: main ", "owns: main "+own, "shares: main ")
 	if now := w.cpusOf("owns") + " and " + w.cpusOf("shares"); now != own+" and "+left {
 		w.Fatalf("after another start they have %s, and had %s and %s", now, own, left)
 	}
@@ -47,6 +56,7 @@ func givesContainersCPUsOfTheirOwn(w *world) {
 		}
 		return nil
 	})
+	w.toldCPUs("after: main ", "shares: main ")
 }
 
 const onCPUs = `
@@ -65,4 +75,36 @@ func (w *world) cpusOf(pod string) string {
 	check(w.T, err)
 	_, list, _ := strings.Cut(out, ":")
 	return strings.TrimSpace(list)
+}
+
+// toldCPUs checks which processors a client of a kubelet is told that containers have for
+// themselves: "pod: container 1", sorted.
+func (w *world) toldCPUs(want ...string) {
+	w.Helper()
+	conn, err := grpc.NewClient("unix://"+filepath.Join(w.agent.Root, "pod-resources/kubelet.sock"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	check(w.T, err)
+	defer conn.Close()
+	client := api.NewPodResourcesListerClient(conn)
+	all, err := client.List(w.Context(), &api.ListPodResourcesRequest{})
+	check(w.T, err)
+	var got []string
+	for _, p := range all.PodResources {
+		one, err := client.Get(w.Context(), &api.GetPodResourcesRequest{PodName: p.Name, PodNamespace: p.Namespace})
+		check(w.T, err)
+		if !proto.Equal(one.PodResources, p) || p.Namespace != w.ns {
+			w.Errorf("Get says %v, List %v", one.PodResources, p)
+		}
+		for _, c := range p.Containers {
+			got = append(got, strings.TrimSuffix(p.Name, name(""))+": "+c.Name+" "+strings.Trim(fmt.Sprint(c.CpuIds), "[]"))
+		}
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		w.Errorf("clients are told %q, not %q", got, want)
+	}
+	can, err := client.GetAllocatableResources(w.Context(), &api.AllocatableResourcesRequest{})
+	check(w.T, err)
+	if len(can.CpuIds) != runtime.NumCPU()-1 || slices.Contains(can.CpuIds, 0) {
+		w.Errorf("containers can have %d", can.CpuIds)
+	}
 }

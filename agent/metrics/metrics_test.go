@@ -23,7 +23,7 @@ func everything(t *testing.T) *Metrics {
 		return State{
 			RuntimeUp: true, EventStream: true, RunningPods: 3, Containers: map[string]int{"running": 1, "exited": 0, "created": 0, "unknown": 0},
 			DesiredPods: 2, ActivePods: 2, WorkingPods: map[Working]int{{"sync", "desired"}: 2}, Volumes: map[Volumes]int{{"empty-dir", true}: 1, {"empty-dir", false}: 2},
-			Logs: []Log{{"ns", "p", "u", "c", 7}}, ManifestFiles: 2, HeldFiles: 1, ManifestErrors: 4, ManifestWarnings: 5,
+			Logs: []Log{{"ns", "p", "u", "c", 7}}, ManifestFiles: 2, HeldFiles: 1, ManifestErrors: 4, ManifestWarnings: 5, SharedCPUs: 3, OwnCPUs: 2,
 		}
 	}})
 	now := time.Now()
@@ -51,6 +51,11 @@ func everything(t *testing.T) *Metrics {
 	m.Collected("age")
 	m.Cgroup(CgroupCreate, now)
 	m.Volume("empty-dir", now, nil)
+	m.Pinned(2)
+	m.NotPinned()
+	for _, method := range []string{"list", "get", "get_allocatable"} {
+		m.PodResources(method, true)
+	}
 	m.Probe(Probed{"Liveness", "c", "p", "ns", "u"}, ProbeSuccessful, time.Second)
 	m.Serve(true, []string{"/pods"}, http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/pods", nil))
 	return m
@@ -109,8 +114,15 @@ func describe(f *dto.MetricFamily) string {
 // lintExceptions are names that Prometheus would choose otherwise, and the
 // kubelet did not.
 var lintExceptions = map[string]bool{
-	"kubelet_evented_pleg_connection_error_count":   true,
-	"kubelet_evented_pleg_connection_success_count": true,
+	"kubelet_evented_pleg_connection_error_count":             true,
+	"kubelet_evented_pleg_connection_success_count":           true,
+	"kubelet_cpu_manager_exclusive_cpu_allocation_count":      true,
+	"kubelet_pod_resources_endpoint_requests_list":            true,
+	"kubelet_pod_resources_endpoint_requests_get":             true,
+	"kubelet_pod_resources_endpoint_requests_get_allocatable": true,
+	"kubelet_pod_resources_endpoint_errors_list":              true,
+	"kubelet_pod_resources_endpoint_errors_get":               true,
+	"kubelet_pod_resources_endpoint_errors_get_allocatable":   true,
 }
 
 func TestNamesAreAsPrometheusWantsThem(t *testing.T) {

@@ -15,6 +15,9 @@ type nodeMetrics struct {
 	storageSeconds *prometheus.HistogramVec
 
 	shutdownStart, shutdownEnd prometheus.Gauge
+
+	pinnings, pinningErrors prometheus.Counter
+	podResources            podResourcesMetrics
 }
 
 func newNodeMetrics(r *prometheus.Registry) nodeMetrics {
@@ -26,6 +29,10 @@ func newNodeMetrics(r *prometheus.Registry) nodeMetrics {
 
 		shutdownStart: gauge(r, "kubelet_graceful_shutdown_start_time_seconds", "When the last shutdown that pods stopped for began, in seconds since 1970; 0: never."),
 		shutdownEnd:   gauge(r, "kubelet_graceful_shutdown_end_time_seconds", "When all pods had stopped for it; 0: not yet."),
+
+		pinnings:      counter(r, "kubelet_cpu_manager_pinning_requests_total", "Times a container was to get cpus for itself."),
+		pinningErrors: counter(r, "kubelet_cpu_manager_pinning_errors_total", "Times it did not get them, and its pod had to wait."),
+		podResources:  newPodResourcesMetrics(r),
 	}
 }
 
@@ -66,6 +73,15 @@ func (m *Metrics) Collected(reason string) {
 func (m *Metrics) Shutdown(start, end time.Time) {
 	m.node.shutdownStart.Set(unixSeconds(start))
 	m.node.shutdownEnd.Set(unixSeconds(end))
+}
+
+// Pinned records that containers got CPUs for themselves.
+func (m *Metrics) Pinned(containers int) { m.node.pinnings.Add(float64(containers)) }
+
+// NotPinned records that a container did not get CPUs for itself.
+func (m *Metrics) NotPinned() {
+	m.node.pinnings.Inc()
+	m.node.pinningErrors.Inc()
 }
 
 // unixSeconds returns the seconds since 1970; 0 for the zero time.

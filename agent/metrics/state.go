@@ -16,6 +16,9 @@ type State struct {
 	Volumes     map[Volumes]int
 	Logs        []Log
 
+	SharedCPUs int // of which no container has any for itself, but for those that are reserved
+	OwnCPUs    int // that containers have for themselves
+
 	ManifestFiles                    int
 	HeldFiles                        int // of which an earlier version still runs
 	ManifestErrors, ManifestWarnings int
@@ -47,6 +50,7 @@ type stateCollector struct {
 	runningPods, runningContainers   *prometheus.Desc
 	desired, active, mirror, working *prometheus.Desc
 	volumes, logs                    *prometheus.Desc
+	sharedCPUs, ownCPUs              *prometheus.Desc
 	files, held, problems            *prometheus.Desc
 }
 
@@ -66,6 +70,8 @@ func newStateCollector(state func() State) *stateCollector {
 		working:           d("kubelet_working_pods", "Pods that are taken care of, by how far they are.", "lifecycle", "config", "static"),
 		volumes:           d("volume_manager_total_volumes", "Volumes of pods, by kind: those to be made, and those that are.", "plugin_name", "state"),
 		logs:              d("kubelet_container_log_filesystem_used_bytes", "What the logs of running containers take of the disk, rotated ones included.", "uid", "namespace", "pod", "container"),
+		sharedCPUs:        d("kubelet_cpu_manager_shared_pool_size_millicores", "Thousandths of cpus that no container has for itself, but for those that are reserved; 0 without a policy."),
+		ownCPUs:           d("kubelet_cpu_manager_exclusive_cpu_allocation_count", "Cpus that containers have for themselves."),
 		files:             d("monopod_manifest_files", "Files of manifests."),
 		held:              d("monopod_manifest_files_held", "Files of manifests of which an earlier version runs on, as the present one is not good or has no place."),
 		problems:          d("monopod_manifest_problems", "What is wrong with manifests: errors, and warnings with which pods run all the same.", "severity"),
@@ -75,7 +81,7 @@ func newStateCollector(state func() State) *stateCollector {
 // Describe is for the registry.
 func (c *stateCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.up, c.stream, c.runningPods, c.runningContainers, c.desired, c.active, c.mirror, c.working,
-		c.volumes, c.logs, c.files, c.held, c.problems} {
+		c.volumes, c.logs, c.sharedCPUs, c.ownCPUs, c.files, c.held, c.problems} {
 		out <- d
 	}
 }
@@ -107,6 +113,8 @@ func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 	for _, l := range s.Logs {
 		gauge(c.logs, float64(l.Bytes), l.UID, l.Namespace, l.Pod, l.Container)
 	}
+	gauge(c.sharedCPUs, 1000*float64(s.SharedCPUs))
+	gauge(c.ownCPUs, float64(s.OwnCPUs))
 	gauge(c.files, float64(s.ManifestFiles))
 	gauge(c.held, float64(s.HeldFiles))
 	gauge(c.problems, float64(s.ManifestErrors), "error")

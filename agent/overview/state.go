@@ -1,9 +1,12 @@
 package overview
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/metrics"
+	"monopod/agent/pinning"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/agent/podstatus"
@@ -11,7 +14,7 @@ import (
 )
 
 // State derives the gauges from the present state.
-func State(store *status.Store, w *pleg.Watch, desired map[string]bool) metrics.State {
+func State(store *status.Store, w *pleg.Watch, pins *pinning.Keeper, desired map[string]bool) metrics.State {
 	s := metrics.State{RuntimeUp: w.Up(), EventStream: w.Streams.Load(), WorkingPods: map[metrics.Working]int{}, Volumes: map[metrics.Volumes]int{}}
 	t := w.Lister.Counts()
 	s.RunningPods, s.Containers = t.Pods, t.Containers
@@ -29,7 +32,23 @@ func State(store *status.Store, w *pleg.Watch, desired map[string]bool) metrics.
 		countProblems(&s, f.Problems)
 	}
 	s.Logs = w.LogUse()
+	s.SharedCPUs, s.OwnCPUs = pins.Pools()
 	return s
+}
+
+// Active returns the reported pods that a kubelet calls active: those on the node that have not
+// ended.
+func Active(store *status.Store) []*v1.Pod {
+	return slices.DeleteFunc(store.Pods(), func(p *v1.Pod) bool { return !hasWorker(p) || isOver(p) })
+}
+
+// hasWorker reports whether a reported pod is on the node; else it only waits.
+func hasWorker(p *v1.Pod) bool {
+	return !status.WasRefused(&p.Status) && !podstatus.WaitsForPods(&p.Status)
+}
+
+func isOver(p *v1.Pod) bool {
+	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
 }
 
 func countProblems(s *metrics.State, all []status.Problem) {
@@ -44,22 +63,21 @@ func countProblems(s *metrics.State, all []status.Problem) {
 
 // countPod counts a reported pod. desired: it has a manifest.
 func countPod(s *metrics.State, p *v1.Pod, desired bool) {
-	if status.WasRefused(&p.Status) || podstatus.WaitsForPods(&p.Status) {
-		return // it has no worker
+	if !hasWorker(p) {
+		return
 	}
 	is := metrics.Working{Lifecycle: "sync", Config: "orphan"}
 	if desired {
 		is.Config = "desired"
 	}
-	over := p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
 	switch {
-	case over:
+	case isOver(p):
 		is.Lifecycle = "terminated"
 	case p.DeletionTimestamp != nil:
 		is.Lifecycle = "terminating"
 	}
 	s.WorkingPods[is]++
-	if over {
+	if isOver(p) {
 		return
 	}
 	s.ActivePods++

@@ -2,6 +2,7 @@ package overview
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -70,5 +71,29 @@ func TestWarningsAreNoErrors(t *testing.T) {
 	countProblems(&s, []status.Problem{{Warning: true}, {}, {Warning: true}})
 	if s.ManifestWarnings != 2 || s.ManifestErrors != 1 {
 		t.Errorf("%d warnings, %d errors", s.ManifestWarnings, s.ManifestErrors)
+	}
+}
+
+func TestActivePodsAreOnTheNodeAndHaveNotEnded(t *testing.T) {
+	store, err := status.Open(t.TempDir(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits, _ := podstatus.WaitingForPods(&manifests.Pod{Pod: &v1.Pod{}}, time.Now(), message.Fixed("waits for db"), nil)
+	for name, is := range map[string]v1.PodStatus{
+		"failed": {Phase: v1.PodFailed}, "pending": {Phase: v1.PodPending}, "refused": {Phase: v1.PodFailed, Reason: "OutOfcpu"},
+		"runs": {Phase: v1.PodRunning}, "succeeded": {Phase: v1.PodSucceeded}, "waits": waits,
+	} {
+		store.SetPod("ns/"+name, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: is})
+	}
+	var got []string
+	for _, p := range Active(store) {
+		got = append(got, p.Name)
+	}
+	if want := []string{"pending", "runs"}; !slices.Equal(got, want) {
+		t.Errorf("active are %s", got)
+	}
+	if len(store.Pods()) != 6 {
+		t.Error("the store has lost some")
 	}
 }

@@ -39,7 +39,12 @@ type Runtime interface {
 // Keeper has the assignments of CPUs. Any goroutine may use it. With nil, and with the policy none,
 // containers run on all CPUs, and no method does anything.
 type Keeper struct {
+	// Assigned is called with how many containers of a pod were assigned CPUs of their own. It may be
+	// set before the first pod.
+	Assigned func(containers int)
+
 	settings Settings
+	policy   *cpus.Policy
 	runtime  Runtime
 	log      *slog.Logger
 	changed  wake.Slot
@@ -66,7 +71,7 @@ func New(s Settings, r Runtime, log *slog.Logger, event func(reason, message str
 	if err != nil {
 		return nil, fmt.Errorf("cpuManagerPolicy static: %w", err)
 	}
-	k := &Keeper{settings: s, runtime: r, log: log, changed: wake.New(), sent: map[string]string{}}
+	k := &Keeper{Assigned: func(int) {}, settings: s, policy: policy, runtime: r, log: log, changed: wake.New(), sent: map[string]string{}}
 	k.table, err = restore(policy, s.Path)
 	if err != nil {
 		k.table = cpus.NewTable(policy)
@@ -100,6 +105,22 @@ func (k *Keeper) Room(p *v1.Pod, former []string) *cpus.Refusal {
 	return k.table.Clone().Admit(string(p.UID), cpus.Requests(p), former...)
 }
 
+// RoomTogether returns why the last of the pods cannot have the CPUs that it requests once those
+// before it have theirs; nil: it can. former are the uids of what ends before all of them start.
+func (k *Keeper) RoomTogether(pods []*v1.Pod, former []string) (refusal *cpus.Refusal) {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	next := k.table.Clone()
+	next.Keep(func(uid, _ string) bool { return !slices.Contains(former, uid) })
+	for _, p := range pods {
+		refusal = next.Admit(string(p.UID), cpus.Requests(p))
+	}
+	return refusal
+}
+
 // Take assigns the pod the CPUs that it requests, or returns why it cannot have them. What another
 // version with this uid had, and the pod has no more, is freed.
 func (k *Keeper) Take(p *v1.Pod, former []string) *cpus.Refusal {
@@ -108,8 +129,29 @@ func (k *Keeper) Take(p *v1.Pod, former []string) *cpus.Refusal {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	uid, requests, next := string(p.UID), cpus.Requests(p), k.table.Clone()
-	has := map[string]bool{}
+	requests := cpus.Requests(p)
+	refusal := k.admit(string(p.UID), requests, former)
+	if refusal == nil {
+		k.Assigned(count(requests))
+	}
+	return refusal
+}
+
+// Reserve keeps, under a name in place of a uid, the CPUs that a pod would get, until Free or Keep
+// frees that name. The pod may have what the pods in former have, and gets that first. Reserve reports
+// whether there are enough.
+func (k *Keeper) Reserve(name string, p *v1.Pod, former []string) bool {
+	if k == nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.admit(name, cpus.Requests(p), former) == nil
+}
+
+// admit assigns CPUs to the containers of a uid. Nothing changes if they cannot have them.
+func (k *Keeper) admit(uid string, requests []cpus.Request, former []string) *cpus.Refusal {
+	next, has := k.table.Clone(), map[string]bool{}
 	for _, r := range requests {
 		has[r.Container] = true
 	}
@@ -120,6 +162,16 @@ func (k *Keeper) Take(p *v1.Pod, former []string) *cpus.Refusal {
 		k.changed.Wake()
 	}
 	return refusal
+}
+
+// count returns how many containers request CPUs of their own.
+func count(requests []cpus.Request) (n int) {
+	for _, r := range requests {
+		if r.CPUs > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Free frees the CPUs of pods, and reports whether they had any.
@@ -156,6 +208,39 @@ func (k *Keeper) Of(uid, container string) string {
 	defer k.mu.Unlock()
 	set, _ := k.table.Of(uid, container)
 	return set.String()
+}
+
+// Own returns the CPUs that a container has for itself.
+func (k *Keeper) Own(uid, container string) cpus.Set {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	set, isOwn := k.table.Of(uid, container)
+	if !isOwn {
+		return nil
+	}
+	return set
+}
+
+// Allocatable returns the CPUs that containers can have for themselves.
+func (k *Keeper) Allocatable() cpus.Set {
+	if k == nil {
+		return nil
+	}
+	return k.policy.Allocatable()
+}
+
+// Pools returns how many CPUs containers share, without those that are reserved, and how many they
+// have for themselves.
+func (k *Keeper) Pools() (shared, own int) {
+	if k == nil {
+		return 0, 0
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.table.Pools()
 }
 
 // Started tells of a container that was started, and with which CPUs it was made. If others are
@@ -238,12 +323,14 @@ func (k *Keeper) reconcile(ctx context.Context) {
 func (k *Keeper) updates(running []cpus.Running) []cpus.Update {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	sent := map[string]string{}
+	sent, runs := map[string]string{}, map[string]bool{"": true} // the file stays
 	for _, r := range running {
+		runs[r.ID] = true
 		if list, was := k.sent[r.ID]; was {
 			sent[r.ID] = list
 		}
 	}
 	k.sent = sent
+	k.failed.Keep(func(id string) bool { return runs[id] })
 	return k.table.Updates(running, func(r cpus.Running) string { return sent[r.ID] })
 }

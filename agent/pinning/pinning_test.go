@@ -2,6 +2,7 @@ package pinning
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -52,17 +53,18 @@ func pod(uid, cpu string) *v1.Pod {
 	return p
 }
 
-// running is a runtime with containers that never end.
+// running is a runtime with containers that run for as long as they are among all.
 type running struct {
 	all    []cpus.Running
 	pinned []string
+	fails  error
 }
 
 func (r *running) Running(context.Context) ([]cpus.Running, error) { return r.all, nil }
 
 func (r *running) Pin(_ context.Context, id, list string) error {
 	r.pinned = append(r.pinned, id+" "+list)
-	return nil
+	return r.fails
 }
 
 func newKeeper(t *testing.T, s Settings, r Runtime) (*Keeper, []string) {
@@ -195,4 +197,47 @@ func TestRunningContainersGetWhatIsTheirsOnce(t *testing.T) {
 		k.Started("s", "c", "shared", "0-1") // made before the last change
 		said("shared 0-3")
 	})
+}
+
+func TestAnErrorIsForgottenWithItsContainer(t *testing.T) {
+	var log strings.Builder
+	r := &running{all: []cpus.Running{{Key: cpus.Key{UID: "u", Container: "c"}, ID: "a"}}, fails: errors.New("no")}
+	k, _ := newKeeper(t, settings(t), r)
+	k.log = slog.New(slog.NewTextHandler(&log, nil))
+	said := func() int {
+		k.reconcile(t.Context())
+		return strings.Count(log.String(), "CPUs of a container not changed")
+	}
+	if said() != 1 || said() != 1 {
+		t.Errorf("it is said as %s", log.String())
+	}
+	all := r.all
+	r.all = nil
+	said()
+	r.all = all
+	if said() != 2 {
+		t.Errorf("it is remembered: %s", log.String())
+	}
+}
+
+func TestWhatIsAssignedIsToldAndCounted(t *testing.T) {
+	k, _ := newKeeper(t, settings(t), nil)
+	assigned := 0
+	k.Assigned = func(containers int) { assigned += containers }
+	if shared, own := k.Pools(); shared != 3 || own != 0 || k.Allocatable().String() != "1-3" {
+		t.Errorf("at first %d are shared, %d not, of %s", shared, own, k.Allocatable())
+	}
+	k.Take(pod("u", "2"), nil)
+	k.Take(pod("s", "500m"), nil)
+	k.Take(pod("v", "2"), nil) // there is one
+	if shared, own := k.Pools(); shared != 1 || own != 2 || assigned != 1 || k.Allocatable().String() != "1-3" {
+		t.Errorf("then %d are shared, %d not, of %s, %d assigned", shared, own, k.Allocatable(), assigned)
+	}
+	if own, shared := k.Own("u", "c"), k.Own("s", "c"); own.String() != "1-2" || len(shared) > 0 {
+		t.Errorf("u has %s, s %s", own, shared)
+	}
+	var none *Keeper
+	if shared, own := none.Pools(); shared+own+len(none.Allocatable())+len(none.Own("u", "c")) > 0 {
+		t.Error("without a policy there is something")
+	}
 }

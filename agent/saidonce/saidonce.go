@@ -4,6 +4,7 @@ package saidonce
 
 import (
 	"errors"
+	"maps"
 	"sync"
 	"syscall"
 )
@@ -54,4 +55,11 @@ func (e *Errors) IsNew(name string, err error) bool {
 		e.said[name] = one
 	}
 	return fresh
+}
+
+// Keep forgets all things but those that are kept.
+func (e *Errors) Keep(isKept func(name string) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.said, func(name string, _ Error) bool { return !isKept(name) })
 }

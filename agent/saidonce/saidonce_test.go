@@ -30,6 +30,18 @@ func TestAnErrorIsNewUntilItIsSaid(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotKeptIsForgotten(t *testing.T) {
+	var all Errors
+	all.Keep(func(string) bool { return false })
+	a := errors.New("a")
+	all.IsNew("x", a)
+	all.IsNew("y", a)
+	all.Keep(func(name string) bool { return name == "x" })
+	if all.IsNew("x", a) || !all.IsNew("y", a) {
+		t.Errorf("kept %v", all.said)
+	}
+}
+
 func TestOneCauseIsOneErrorWhateverItIsAbout(t *testing.T) {
 	var said Error
 	of := func(name string, errno syscall.Errno) error {

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 
@@ -18,6 +17,7 @@ import (
 	"monopod/agent/disk"
 	"monopod/agent/events"
 	"monopod/agent/message"
+	"monopod/agent/socket"
 	"monopod/agent/status"
 )
 
@@ -97,8 +97,8 @@ type Handler struct {
 // Server serves a status store. Run must be called to release what Listen bound.
 type Server struct {
 	config Config
-	socket os.FileInfo // the socket's file, to know it again; nil without a socket
-	late   *late       // nil: the TCP address, if any, was bound at once. Run's goroutine's
+	socket *socket.Socket // nil: there is none
+	late   *late          // nil: the TCP address, if any, was bound at once. Run's goroutine's
 
 	mu   sync.Mutex // guards what follows
 	ends []*end
@@ -135,7 +135,7 @@ func Listen(c Config) (*Server, error) {
 		}
 	}
 	if c.Socket != "" {
-		l, err := listenUnix(c.Socket)
+		l, err := socket.Listen(c.Socket)
 		if disk.Unwritable(err) { // pods can run without the endpoint
 			c.Log.Error("no command can reach this agent: make room on the disk of its socket, or choose another with --socket, and start it again", "err", err)
 			return s, nil
@@ -144,11 +144,8 @@ func Listen(c Config) (*Server, error) {
 			s.Close()
 			return nil, err
 		}
+		s.socket = l
 		s.add(l, nil)
-		if s.socket, err = os.Lstat(c.Socket); err != nil {
-			s.Close()
-			return nil, err
-		}
 	}
 	return s, nil
 }
@@ -241,12 +238,9 @@ func (s *Server) Close() {
 	s.removeSocket()
 }
 
-// removeSocket removes the socket's file unless another has taken its place.
+// removeSocket removes the file of the socket, if there is one.
 func (s *Server) removeSocket() {
-	if s.socket == nil {
-		return
-	}
-	if now, err := os.Lstat(s.config.Socket); err == nil && os.SameFile(now, s.socket) {
-		os.Remove(s.config.Socket)
+	if s.socket != nil {
+		s.socket.Remove()
 	}
 }

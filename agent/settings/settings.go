@@ -53,6 +53,9 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	if (c.ManifestURLCert == "") != (c.ManifestURLKey == "") {
 		return c, &server.SettingsError{Text: "manifestURLCertFile and manifestURLPrivateKeyFile belong together: give both or none"}
 	}
+	if c.CPUPolicy == cpus.None && len(c.CPUOptions) > 0 { // as a kubelet
+		return c, &server.SettingsError{Text: "cpuManagerPolicyOptions mean nothing to cpuManagerPolicy none: leave them out, or choose static"}
+	}
 	if err := checkExposed(c); err != nil {
 		return c, err
 	}
@@ -76,7 +79,7 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	}
 	if once {
 		c.Manifests, c.ManifestURL, c.Listen, c.Socket = "", "", "", ""
-		c.HealthzPort = 0
+		c.HealthzPort, c.PodResources = 0, false
 		c.KeepEndedVolumes = true // until the run is over: the output of its pods may still be needed
 		c.PodHosts = true         // as in docker compose
 	}

@@ -2,15 +2,20 @@ package settings
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"monopod/agent/config"
+	"monopod/agent/cpus"
+	"monopod/agent/pinning"
 )
 
 func TestFailSwapOn(t *testing.T) {
@@ -84,6 +89,41 @@ func TestReservedCPUsCountInPlaceOfAmounts(t *testing.T) {
 		if row.own != nil && row.list != "" && c.KubeReserved.Cpu().IsZero() {
 			t.Errorf("%s: the settings were changed", row.name)
 		}
+	}
+}
+
+// A kubelet does not start either.
+func TestOptionsOfNoPolicyAreRefused(t *testing.T) {
+	for policy, want := range map[string]string{cpus.Static: "", cpus.None: "cpuManagerPolicyOptions mean nothing to cpuManagerPolicy none: leave them out, or choose static"} {
+		for _, once := range []bool{false, true} {
+			c := config.Default()
+			c.Manifests, c.NodeName, c.Root = t.TempDir(), "n", t.TempDir()
+			c.CPUPolicy, c.CPUOptions = policy, map[string]string{"full-pcpus-only": "true"}
+			_, err := Complete(c, once)
+			if text := fmt.Sprint(err); err == nil && want != "" || err != nil && text != want {
+				t.Errorf("policy %s, once %v: %v", policy, once, err)
+			}
+		}
+	}
+}
+
+func TestAnAgentOfOneRunHasNoOtherEndpoints(t *testing.T) {
+	c := config.Default()
+	c.NodeName, c.Root, c.PodResources, c.HealthzPort = "n", t.TempDir(), true, 1
+	got, err := Complete(c, true)
+	if err != nil || got.PodResources || got.HealthzPort != 0 || got.Listen+got.Socket != "" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestPinningIsAsTheSettingsSay(t *testing.T) {
+	c := config.Default()
+	c.Root, c.CPUPolicy, c.CPUOptions, c.CPUEvery, c.ReservedCPUs = "/r", cpus.Static, map[string]string{"full-pcpus-only": "true"}, time.Minute, "0,8"
+	two := resource.MustParse("2")
+	want := pinning.Settings{Policy: cpus.Settings{Policy: cpus.Static, Options: c.CPUOptions, Listed: cpus.NewSet(0, 8), Reserved: &two},
+		Every: time.Minute, System: "/sys/devices/system", Path: "/r/cpu_manager_state"}
+	if got := Pinning(c, false); !equality.Semantic.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"runtime"
+)
 
 // hardware is what a machine has beside its disks.
 type hardware struct {
@@ -10,8 +13,8 @@ type hardware struct {
 }
 
 var (
-	// usual is what most trials run on.
-	usual = hardware{memory: 1024, cpus: 2}
+	// usual is what most trials run on: with four processors, if this machine has as many.
+	usual = hardware{memory: 1024, cpus: min(max(runtime.NumCPU(), 2), 4)}
 	// little is small for a Debian with containerd.
 	little = hardware{memory: 256, cpus: 1}
 	// recorded is what the recordings of a kubelet were made on: how soon a container is

@@ -42,6 +42,7 @@ var trials = []trial{
 	{"NoResolvConf", longRun, usual, waitsForResolvConf},
 	{"ReadOnlyRoot", longRun, usual, runsOnAReadOnlyRoot},
 	{"Clock", longRun, usual, outlivesABadClock},
+	{"CPUs", everyRun, usual, givesCPUs},
 	{"LittleMachine", longRun, little, fitsALittleMachine},
 	{"Limits1Cgroupfs", longRun, recorded, limits(containerd1, cgroupfs)},
 	{"Limits1Systemd", longRun, recorded, limits(containerd1, systemd)},

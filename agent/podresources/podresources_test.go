@@ -1,0 +1,272 @@
+package podresources
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	api "k8s.io/kubelet/pkg/apis/podresources/v1"
+)
+
+// node has pods, of which each regular container "own" has CPUs for itself.
+type node struct {
+	pods []*v1.Pod
+
+	mu      sync.Mutex
+	counted []string
+}
+
+func (n *node) config(path string) Config {
+	return Config{
+		Path: path,
+		Active: func() []*v1.Pod {
+			return slices.DeleteFunc(slices.Clone(n.pods), func(p *v1.Pod) bool { return p.Status.Phase == v1.PodFailed })
+		},
+		Pod: func(key string) (*v1.Pod, bool) {
+			k := slices.IndexFunc(n.pods, func(p *v1.Pod) bool { return p.Namespace+"/"+p.Name == key })
+			if k < 0 {
+				return nil, false
+			}
+			return n.pods[k], true
+		},
+		CPUs: func(uid, container string) []int {
+			if container != "own" {
+				return nil
+			}
+			return []int{len(uid), 9}
+		},
+		Allocatable: func() []int { return []int{1, 2, 3} },
+		Count: func(method string, isRefused bool) {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.counted = append(n.counted, fmt.Sprint(method, " ", isRefused))
+		},
+		Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// serve serves until the test ends, and returns a client and what ends the server.
+func serve(t *testing.T, c Config) (api.PodResourcesListerClient, func()) {
+	t.Helper()
+	s, err := Listen(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	end := sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	t.Cleanup(end)
+	conn, err := grpc.NewClient("unix://"+c.Path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return api.NewPodResourcesListerClient(conn), end
+}
+
+// pod has containers: "init a", "sidecar b", "app own". The length of its uid is one of its CPUs.
+func pod(name, uid string, containers ...string) *v1.Pod {
+	p := &v1.Pod{}
+	p.Namespace, p.Name, p.UID = "ns", name, types.UID(uid)
+	always := v1.ContainerRestartPolicyAlways
+	for _, text := range containers {
+		kind, name, _ := strings.Cut(text, " ")
+		switch kind {
+		case "init":
+			p.Spec.InitContainers = append(p.Spec.InitContainers, v1.Container{Name: name})
+		case "sidecar":
+			p.Spec.InitContainers = append(p.Spec.InitContainers, v1.Container{Name: name, RestartPolicy: &always})
+		default:
+			p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: name})
+		}
+	}
+	return p
+}
+
+// words returns the resources of a pod as "ns/name: container cpus, ...".
+func words(p *api.PodResources) string {
+	var all []string
+	for _, c := range p.Containers {
+		all = append(all, fmt.Sprint(c.Name, " ", c.CpuIds))
+		if len(c.Devices)+len(c.Memory)+len(c.DynamicResources) > 0 {
+			all = append(all, "and more")
+		}
+	}
+	return p.Namespace + "/" + p.Name + ": " + strings.Join(all, ", ")
+}
+
+func TestListGivesActivePods(t *testing.T) {
+	n := &node{pods: []*v1.Pod{pod("a", "four", "init once", "app own", "app shared", "sidecar own"), pod("b", "five5", "app own"), pod("over", "u", "app own")}}
+	n.pods[2].Status.Phase = v1.PodFailed
+	client, _ := serve(t, n.config(filepath.Join(t.TempDir(), "d", "s")))
+	all, err := client.List(t.Context(), &api.ListPodResourcesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range all.PodResources {
+		got = append(got, words(p))
+	}
+	want := []string{"ns/a: own [4 9], own [4 9], shared []", "ns/b: own [5 9]"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestGetGivesAnyPodByItsWholeName(t *testing.T) {
+	n := &node{pods: []*v1.Pod{pod("over", "u", "app own")}}
+	n.pods[0].Status.Phase = v1.PodFailed
+	client, _ := serve(t, n.config(filepath.Join(t.TempDir(), "s")))
+	got, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodName: "over", PodNamespace: "ns"})
+	if err != nil || words(got.PodResources) != "ns/over: own [1 9]" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	_, err = client.Get(t.Context(), &api.GetPodResourcesRequest{PodName: "over", PodNamespace: "other"})
+	if s := status.Convert(err); s.Code() != codes.Unknown || s.Message() != "pod over in namespace other not found" {
+		t.Errorf("of no pod: %v", err)
+	}
+}
+
+func TestAllocatableIsWhatContainersCanHave(t *testing.T) {
+	client, _ := serve(t, (&node{}).config(filepath.Join(t.TempDir(), "s")))
+	got, err := client.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
+	if err != nil || !slices.Equal(got.CpuIds, []int64{1, 2, 3}) || len(got.Devices)+len(got.Memory) > 0 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestRequestsAreCountedByMethod(t *testing.T) {
+	n := &node{}
+	client, end := serve(t, n.config(filepath.Join(t.TempDir(), "s")))
+	client.List(t.Context(), &api.ListPodResourcesRequest{})
+	client.Get(t.Context(), &api.GetPodResourcesRequest{})
+	client.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
+	end()
+	if want := []string{"list false", "get true", "get_allocatable false"}; !slices.Equal(n.counted, want) {
+		t.Errorf("counted %q", n.counted)
+	}
+}
+
+// A client that asks again and again is refused after a kubelet's burst.
+func TestTooManyRequestsAreRefused(t *testing.T) {
+	client, _ := serve(t, (&node{}).config(filepath.Join(t.TempDir(), "s")))
+	refused := false
+	for range 500 {
+		_, err := client.List(t.Context(), &api.ListPodResourcesRequest{})
+		if s := status.Convert(err); err != nil && (s.Code() != codes.ResourceExhausted || s.Message() != "rejected by rate limit") {
+			t.Fatal(err)
+		}
+		refused = refused || err != nil
+	}
+	if !refused {
+		t.Error("500 requests at once are all answered")
+	}
+}
+
+func TestTheLimitIsAHundredASecondAndTenAtOnce(t *testing.T) {
+	l, now := &limit{}, time.Now()
+	allowed := func() (n int) {
+		for range 1000 {
+			if l.allows(now) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, row := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 10}, {0, 0}, {9 * time.Millisecond, 0}, {time.Millisecond, 1}, {50 * time.Millisecond, 5}, {time.Hour, 10}} {
+		now = now.Add(row.after)
+		if got := allowed(); got != row.want {
+			t.Errorf("after %s: %d requests, not %d", row.after, got, row.want)
+		}
+	}
+}
+
+func TestAPanicIsTheErrorOfOneRequest(t *testing.T) {
+	c := (&node{}).config(filepath.Join(t.TempDir(), "s"))
+	var log strings.Builder
+	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	c.Active = func() []*v1.Pod { panic("secret") }
+	client, end := serve(t, c)
+	_, err := client.List(t.Context(), &api.ListPodResourcesRequest{})
+	if s := status.Convert(err); s.Code() != codes.Internal || strings.Contains(s.Message(), "secret") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := client.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{}); err != nil {
+		t.Errorf("the next one: %v", err)
+	}
+	end()
+	if strings.Count(log.String(), "secret") == 0 {
+		t.Errorf("it is logged as %q", log.String())
+	}
+}
+
+// An agent that was killed leaves its socket, and an older folder may have another mode.
+func TestTheSocketIsRootsAloneAndMadeAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	c := (&node{}).config(filepath.Join(dir, "s"))
+	stale, err := net.Listen("unix", c.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale.(*net.UnixListener).SetUnlinkOnClose(false)
+	stale.Close()
+	client, end := serve(t, c)
+	for path, want := range map[string]os.FileMode{dir: os.ModeDir | 0o750, c.Path: os.ModeSocket | 0o600} {
+		if fi, err := os.Lstat(path); err != nil || fi.Mode() != want {
+			t.Errorf("%s: %v, %v", path, fi.Mode(), err)
+		}
+	}
+	if _, err := client.List(t.Context(), &api.ListPodResourcesRequest{}); err != nil {
+		t.Error(err)
+	}
+	end()
+	if _, err := os.Lstat(c.Path); !os.IsNotExist(err) {
+		t.Errorf("the socket is still there: %v", err)
+	}
+}
+
+func TestASocketThatIsNotServedIsReleased(t *testing.T) {
+	c := (&node{}).config(filepath.Join(t.TempDir(), "s"))
+	s, err := Listen(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(c); err == nil || !strings.Contains(err.Error(), "something answers there already") {
+		t.Errorf("a second one: %v", err)
+	}
+	s.Close()
+	if _, err := os.Lstat(c.Path); !os.IsNotExist(err) {
+		t.Errorf("the socket is still there: %v", err)
+	}
+	var none *Server
+	none.Close()
+	if err := none.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
