@@ -68,7 +68,15 @@ func (a *Agent) newManaged() (*managed.Runtime, error) {
 		}
 		a.node.Wake()
 	}
-	return managed.New(s)
+	m, err := managed.New(s)
+	if err != nil {
+		return nil, err
+	}
+	a.log.Info("the runtime is managed", "runtime", m.Name(), "network", cmp.Or(m.NoNetwork(), m.Warning(), "ok"))
+	if w := m.Warning(); w != "" {
+		a.log.Warn(w)
+	}
+	return m, nil
 }
 
 // prepareRuntime gives a runtime of the agent's own what it needs, and learns who makes cgroups.

@@ -37,6 +37,8 @@ error.
 Nothing is left of the run, and nothing else that runs on the machine is
 touched. The folder of the run is made in TMPDIR; the runtime must see it under
 the same name.
+Where no runtime of this machine is ready, and has a network if a pod needs
+one, a containerd is started for the run and removed with it.
 
 Exit codes:
 

@@ -57,6 +57,9 @@ func (r rights) check() error {
 	if r.user != 0 {
 		return errors.New("a containerd of monopod's own needs root: run monopod as root, as with sudo")
 	}
+	if len(r.mounts) == 0 {
+		return errors.New("a containerd of monopod's own needs /proc, and it is not mounted: mount -t proc proc /proc")
+	}
 	if r.capabilities&(1<<capSysAdmin) == 0 {
 		return errors.New("a containerd of monopod's own needs CAP_SYS_ADMIN, to mount and to make namespaces, and this process lacks it: " + inContainer)
 	}

@@ -113,6 +113,7 @@ func TestRightsThatAreMissing(t *testing.T) {
 		{"all is there", rights{0, all, tree}, ""},
 		{"another user", rights{1000, all, tree}, "sudo"},
 		{"a container without rights", rights{0, all &^ (1 << capSysAdmin), tree}, "lacks it: in a container, start that with `docker run --privileged`"},
+		{"a chroot without /proc", rights{0, 0, nil}, "mount -t proc proc /proc"},
 		{"no cgroups", rights{0, all, readOnly[1:]}, "none are mounted"},
 		{"cgroups of a container without rights", rights{0, all, readOnly}, "/sys/fs/cgroup is mounted read-only"},
 	} {
