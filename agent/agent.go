@@ -23,6 +23,7 @@ import (
 	"monopod/agent/image"
 	"monopod/agent/instance"
 	"monopod/agent/logrotate"
+	"monopod/agent/managed"
 	"monopod/agent/message"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
@@ -58,6 +59,7 @@ type Agent struct {
 	log     *slog.Logger
 	root    *checkpoint.Root
 	cri     *cri.Client
+	managed *managed.Runtime // nil: the runtime is somebody else's
 	store   *status.Store
 	events  *events.Recorder
 	server  *server.Server
@@ -99,7 +101,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	a.live.Store(&cfg)
 	defer func() {
 		if err != nil {
-			a.abandon()
+			a.Abandon()
 		}
 	}()
 	if a.root, err = checkpoint.OpenRoot(cfg.Root); err != nil {
@@ -126,6 +128,9 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 		return nil, err
 	}
 	a.metrics = a.newMetrics(machine)
+	if a.managed, err = a.newManaged(); err != nil {
+		return nil, err
+	}
 	given, retained := a.root.Objects(a.log)
 	a.newSource(machine, checkpoints, given)
 	if err := a.build(machine, checkpoints, once, o); err != nil {
@@ -246,6 +251,9 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	}
 	a.watch.Lister.PodLogs, a.watch.Vanished = a.cfg.PodLogs, a.cgroups.NewlyVanished
 	a.watch.Events, a.watch.Node = a.events, a.cfg.NodeName
+	if a.managed != nil {
+		a.watch.Remedy = a.managed.NoNetwork()
+	}
 	a.rotator = logrotate.New(settings.Logs(a.cfg), pleg.LogRuntime{Cri: a.cri, Watch: a.watch}, a.log)
 	a.rotator.Fault = a.metrics.Panic
 	links, plans := settings.LogLinks(a.cfg, once != nil), func() plan.PlanSettings { return settings.Plans(*a.live.Load()) }
@@ -295,13 +303,13 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.Close()
 	a.log.Info("monopod starts", "version", a.version, "node", a.cfg.NodeName, "manifests", a.cfg.Manifests,
-		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "instance", a.root.Instance)
+		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "managed", a.cfg.ManagedRuntime, "instance", a.root.Instance)
 	node.RecordStart(a.events, a.cfg.NodeName, a.root, a.log)
 	node.RecordResolvConf(a.events, a.workers.Disk.Machine.Now(), a.cfg.ResolvConf)
 	a.source.Doubt = a.once == nil && a.root.InDoubt(len(a.source.Known), a.log)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a.watch.Prepare = func(ctx context.Context) error { return a.cgroups.Follow(ctx, a.cri, cancel) }
+	a.watch.Prepare = func(ctx context.Context) error { return a.prepareRuntime(ctx, cancel) }
 	var parts sync.WaitGroup
 	parts.Go(func() { a.events.Run(ctx) })
 	if a.once == nil {
@@ -313,7 +321,10 @@ func (a *Agent) Run(ctx context.Context) error {
 		parts.Go(func() { a.node.Run(ctx) })
 		parts.Go(func() { a.notify.Run(ctx) })
 	}
-	parts.Go(func() { a.watch.Run(ctx) })
+	parts.Go(func() {
+		a.runManaged(ctx, &parts)
+		a.watch.Run(ctx)
+	})
 	parts.Go(func() { a.cgroups.Run(ctx) })
 	parts.Go(func() { a.rotator.Run(ctx) })
 	parts.Go(func() { a.pins.Run(ctx) })

@@ -35,6 +35,7 @@ var (
 		"events":       {"agent/disk", "agent/message"},
 		"hook":         {"agent/clip"},
 		"image":        {"manifests/imagename", "agent/disk", "agent/panics", "agent/runtimewords", "agent/saidonce", "cri", "manifests/decode"},
+		"managed":      {"agent/disk", "cri"},
 		"logrotate":    {"agent/disk", "agent/panics", "agent/saidonce"},
 		"metrics":      {},
 		"notify":       {"agent/status"},
@@ -63,7 +64,7 @@ var (
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
 		"agent/cli": {"agent", "agent/choice", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/cp", "agent/cli/diff", "agent/cli/forward", "agent/cli/logs", "agent/cli/owner", "agent/cli/support", "agent/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
-			"agent/hold", "agent/message", "agent/objects", "agent/once", "agent/outlook", "agent/settings", "agent/status", "agent/stream", "agent/update", "agent/volume", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
+			"agent/hold", "agent/managed", "agent/message", "agent/objects", "agent/once", "agent/outlook", "agent/settings", "agent/status", "agent/stream", "agent/update", "agent/volume", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
 		"agent/cli/check":     {"agent/print", "agent/config", "agent/objects", "agent/status", "manifests", "manifests/defaults", "manifests/documents"},
 		"agent/cli/client":    {"agent/print", "agent/clip", "agent/events", "agent/hold", "agent/shutdown", "agent/status", "cri", "manifests", "manifests/annotations", "manifests/decode"},
 		"agent/cli/clitest":   {"agent/server", "agent/status"},
@@ -76,7 +77,7 @@ var (
 		"agent/cli/logs":      {"agent/cli/client", "agent/print", "agent/podlog", "manifests/defaults"},
 		"agent/print":         {"agent/events", "agent/message", "agent/podspec", "agent/status", "manifests/defaults"},
 		"agent/cli/terminal":  {"agent/stream"},
-		"agent/doctor":        {"agent/checkpoint", "agent/print", "agent/config", "agent/message", "cri", "manifests/shell"},
+		"agent/doctor":        {"agent/checkpoint", "agent/managed", "agent/print", "agent/config", "agent/message", "cri", "manifests/shell"},
 		"agent/cli/wait":      {"agent/cli/client", "agent/print", "agent/status", "manifests", "manifests/poduid"},
 		"agent/once":          {"agent/wake", "agent/print", "agent/disk", "agent/podlog", "agent/runtimewords", "agent/status", "agent/volume", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
 		"cgroups":             {"manifests/poduid"},
@@ -97,7 +98,7 @@ var (
 		"manifests/workload":  {"manifests/annotations", "manifests/decode"},
 		"agent/e2e":           {"agent/e2e/rig"},
 		"agent/e2e/golden":    {},
-		"agent/e2e/rig":       {},
+		"agent/e2e/rig":       {"agent/managed"},
 
 		// What is said of pods in annotations is read by many, and reads nothing but YAML's places.
 		"manifests/annotations": {"manifests/decode"},

@@ -143,6 +143,11 @@ func (a *Agent) leave(ctx context.Context, asked bool) error {
 	if left := a.root.Remains(a.log); len(left) > 0 {
 		return fmt.Errorf("something is left of %s", strings.Join(left, ", "))
 	}
+	if a.managed != nil {
+		if err := a.managed.Remove(ctx); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, dismantleWithin)
 	defer cancel()
 	if !a.cgroups.None() {
@@ -154,8 +159,8 @@ func (a *Agent) leave(ctx context.Context, asked bool) error {
 	return volume.RemoveRoot(ctx, a.cfg.Root)
 }
 
-// abandon releases what New acquired before it failed.
-func (a *Agent) abandon() {
+// Abandon releases what New acquired, if Run is not called.
+func (a *Agent) Abandon() {
 	if a.once != nil && !a.cgroups.None() {
 		ctx, cancel := context.WithTimeout(context.Background(), dismantleWithin)
 		defer cancel()

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"monopod/agent/gc"
 	"monopod/agent/hold"
 	"monopod/agent/image"
+	"monopod/agent/managed"
 	"monopod/agent/node"
 	"monopod/agent/notify"
 	"monopod/agent/overview"
@@ -50,6 +52,60 @@ type Options struct {
 
 	CollectEvery time.Duration // between two checks whether images must be removed; 0: the default of package image
 }
+
+// newManaged returns the runtime that this agent starts; nil: it uses somebody else's.
+func (a *Agent) newManaged() (*managed.Runtime, error) {
+	if !a.cfg.ManagedRuntime {
+		return nil, nil
+	}
+	if err := managed.Able(); err != nil {
+		return nil, err
+	}
+	s := settings.Managed(a.cfg, a.once != nil)
+	s.Log, s.Restarted = a.log, a.metrics.RuntimeRestarted
+	s.Trouble = func(text string) {
+		a.store.SetProblem("runtime", text)
+		if text != "" {
+			a.recordTrouble("ManagedRuntimeDown", text)
+		}
+		a.node.Wake()
+	}
+	m, err := managed.New(s)
+	if err != nil {
+		return nil, err
+	}
+	a.log.Info("the runtime is managed", "runtime", m.Name(), "network", cmp.Or(m.NoNetwork(), m.Warning(), "ok"))
+	if w := m.Warning(); w != "" {
+		a.log.Warn(w)
+	}
+	return m, nil
+}
+
+// prepareRuntime gives a runtime of the agent's own what it needs, and learns who makes cgroups.
+func (a *Agent) prepareRuntime(ctx context.Context, down context.CancelCauseFunc) error {
+	if a.managed != nil {
+		if err := a.managed.Prepare(ctx, a.cri); err != nil {
+			return err
+		}
+	}
+	return a.cgroups.Follow(ctx, a.cri, down)
+}
+
+// runManaged keeps the agent's own runtime running, and returns after the first try to start it:
+// before that nobody need be told that it does not answer.
+func (a *Agent) runManaged(ctx context.Context, parts *sync.WaitGroup) {
+	if a.managed == nil {
+		return
+	}
+	parts.Go(func() { a.managed.Run(ctx) })
+	select {
+	case <-a.managed.Tried():
+	case <-ctx.Done():
+	}
+}
+
+// Managed returns the runtime that this agent starts; nil: it uses somebody else's.
+func (a *Agent) Managed() *managed.Runtime { return a.managed }
 
 // Reread configures how settings are read again while the agent runs.
 type Reread = reload.Reread

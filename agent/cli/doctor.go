@@ -12,7 +12,9 @@ import (
 	"monopod/agent/cli/command"
 	"monopod/agent/config"
 	"monopod/agent/doctor"
+	"monopod/agent/managed"
 	"monopod/agent/print"
+	values "monopod/agent/settings"
 	"monopod/agent/status"
 	"monopod/cri"
 )
@@ -63,15 +65,11 @@ Exit codes: 0; 1: there is an error; 2: wrong flags or settings.`,
 // machine returns this machine, with the agent that runs on it, if any.
 func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 	cfg = besideAgent(ctx, cfg)
-	endpoints := cri.WellKnown()
-	if cfg.Endpoint != "" {
-		endpoints = []string{cfg.Endpoint}
-	}
-	c, err := cri.Dial(endpoints...)
+	c, err := cri.Dial(values.Endpoints(cfg)...)
 	if err != nil {
 		return nil, err
 	}
-	m := &doctor.Machine{Config: cfg, Runtime: c, Now: time.Now()}
+	m := &doctor.Machine{Config: cfg, Runtime: c, NoStart: managed.Possible(), Now: time.Now()}
 	var files status.Manifests
 	if err := client.GetJSON(ctx, cfg.Socket, "/manifests", &files); err == nil {
 		m.Up = true
@@ -94,6 +92,7 @@ func besideAgent(ctx context.Context, cfg config.Config) config.Config {
 	var running struct {
 		Settings struct {
 			Endpoint   string `json:"containerRuntimeEndpoint"`
+			Managed    bool   `json:"managedRuntime"`
 			Root       string `json:"root"`
 			PodLogs    string `json:"podLogsDir"`
 			Listen     string `json:"listen"`
@@ -104,6 +103,7 @@ func besideAgent(ctx context.Context, cfg config.Config) config.Config {
 		return cfg
 	}
 	common, has := config.Default(), running.Settings
+	cfg.ManagedRuntime = cfg.ManagedRuntime || has.Managed && cfg.Endpoint == ""
 	for _, s := range []struct {
 		given         *string
 		usual, agents string

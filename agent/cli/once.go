@@ -20,6 +20,7 @@ import (
 	"monopod/agent/cli/check"
 	"monopod/agent/cli/command"
 	"monopod/agent/config"
+	"monopod/agent/managed"
 	"monopod/agent/once"
 	"monopod/agent/print"
 	"monopod/manifests"
@@ -36,6 +37,8 @@ error.
 Nothing is left of the run, and nothing else that runs on the machine is
 touched. The folder of the run is made in TMPDIR; the runtime must see it under
 the same name.
+Where no runtime of this machine is ready, and has a network if a pod needs
+one, a containerd is started for the run and removed with it.
 
 Exit codes:
 
@@ -85,7 +88,7 @@ func onceCommand() *cli.Command {
 
 // runtimeFlags are those of run that once has too.
 func runtimeFlags() []cli.Flag {
-	shared := []string{"runtime-endpoint", "node-name", "node-ip", "node-labels", "resolv-conf", "cgroup-driver", "cgroup-root",
+	shared := []string{"runtime-endpoint", "managed-runtime", "node-name", "node-ip", "node-labels", "resolv-conf", "cgroup-driver", "cgroup-root",
 		"config", "image-credential-provider-config", "image-credential-provider-bin-dir", "log-format"}
 	return slices.DeleteFunc(runFlags(), func(f cli.Flag) bool { return !slices.Contains(shared, f.Names()[0]) })
 }
@@ -140,6 +143,9 @@ func runOnce(c *cli.Context) error {
 	if chosen {
 		level.Set(cfg.Level())
 	}
+	if cfg.ManagedRuntime && cfg.Endpoint != "" {
+		return command.UsageError("%v", managed.ErrTwo)
+	}
 	options := agent.Options{Version: Version().Version, Log: log}
 	run := once.Config{Timeout: c.Duration("timeout"), Ready: c.String("until") == "ready", Keep: c.Bool("keep"),
 		Out: c.App.Writer, Err: c.App.ErrWriter, Colour: !c.Bool("no-color") && print.Colored(c.App.Writer, os.Getenv)}
@@ -164,9 +170,10 @@ func runOnce(c *cli.Context) error {
 	if err := mayRun(os.Geteuid()); err != nil {
 		return cli.Exit(err, exitBroken)
 	}
-	for _, dir := range once.Leftovers() {
-		fmt.Fprintf(c.App.ErrWriter, "monopod: a previous run was killed, or kept its pods; %s removes what is left of it\n",
-			once.Removal(dir))
+	say := func(format string, args ...any) { fmt.Fprintf(c.App.ErrWriter, "monopod: "+format+"\n", args...) }
+	sweepRuns(c, cfg, options, say)
+	if err := chooseRuntime(c.Context, &cfg, run.Pods, say); err != nil {
+		return cli.Exit(err, exitBroken)
 	}
 	if cfg.Root, err = once.MakeRoot(c.String("dir")); err != nil {
 		return cli.Exit(err, exitBroken)
@@ -251,8 +258,11 @@ func removeRun(ctx context.Context, dir string, cfg config.Config, o agent.Optio
 	if err != nil {
 		return command.UsageError("--remove: %v", err)
 	}
-	cfg.Root = dir
+	cfg.Root, cfg.ManagedRuntime = dir, note.Managed
 	cfg.Endpoint, cfg.NodeName, cfg.CgroupDriver, cfg.CgroupRoot = note.Endpoint, note.NodeName, note.CgroupDriver, note.CgroupRoot
+	if note.Managed {
+		cfg.Endpoint = "" // it is in the folder
+	}
 	return exitOnce(startRun(ctx, cfg, &agent.Once{}, o, run))
 }
 
@@ -273,7 +283,8 @@ func startRun(ctx context.Context, cfg config.Config, work *agent.Once, o agent.
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGPIPE) // a closed output is no reason to leave the pods running
-	note := once.Note{Endpoint: cfg.Endpoint, NodeName: cfg.NodeName, CgroupDriver: cfg.CgroupDriver, CgroupRoot: cfg.CgroupRoot}
+	note := once.Note{Endpoint: cfg.Endpoint, NodeName: cfg.NodeName, CgroupDriver: cfg.CgroupDriver, CgroupRoot: cfg.CgroupRoot,
+		Managed: cfg.ManagedRuntime, Keep: run.Keep}
 	if err := note.Write(cfg.Root); err != nil {
 		return 0, err
 	}
@@ -284,6 +295,12 @@ func startRun(ctx context.Context, cfg config.Config, work *agent.Once, o agent.
 	note.Endpoint = a.Endpoint() // of pods that may exist
 	if err := note.Write(cfg.Root); err != nil {
 		o.Log.Warn("a run that is killed must be told the runtime for --remove", "err", err)
+	}
+	if m := a.Managed(); m != nil {
+		if err := m.Start(ctx); err != nil {
+			a.Abandon()
+			return 0, errors.Join(err, m.Remove(context.WithoutCancel(ctx)))
+		}
 	}
 	run.Agent, run.Root, run.PodLogs, run.Signals = a, cfg.Root, cfg.PodLogs, signals
 	return once.Run(context.WithoutCancel(ctx), run), nil // it handles signals itself

@@ -25,6 +25,7 @@ func runFlags() []cli.Flag {
 			Usage: "send it the header `NAME=VALUE`, which others see in the list of processes; may be repeated"},
 		text("runtime-endpoint", "",
 			"the CRI runtime's socket, unix://`PATH` (default: containerd's or CRI-O's, whichever is there)"),
+		&cli.BoolFlag{Name: "managed-runtime", EnvVars: command.Variables("managed-runtime"), Usage: "start a containerd of monopod's own"},
 		text("root", command.DefaultRoot, "the `DIR` for volumes, checkpoints and status"),
 		text("pod-logs", "/var/log/pods", "the `DIR` for the containers' logs"),
 		nodeNameFlag(),

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,6 +103,13 @@ func value[T any](to *T, fallback T, check func(T) error) *field[T] {
 func boolean(to *bool, fallback bool) *field[bool] {
 	f := value(to, fallback, nil)
 	f.zero = true
+	f.read = func(by, text string) (bool, error) {
+		v, err := strconv.ParseBool(text)
+		if err != nil {
+			err = fmt.Errorf("%s %q: give true or false", by, text)
+		}
+		return v, err
+	}
 	return f
 }
 

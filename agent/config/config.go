@@ -26,6 +26,7 @@ type Config struct {
 	NodeLabels        map[string]string
 	Validation        string
 	Endpoint          string // "": the first that exists
+	ManagedRuntime    bool
 	RuntimeClasses    map[string]string
 	Root              string
 	PodLogs           string

@@ -247,7 +247,7 @@ func otherValues() map[string]string {
 		"staticPodURL": "http://h/x", "staticPodURLHeader": "{A: [" + hidden + "]}", "httpCheckFrequency": "9s", "removalSettle": "1m", "manifestURLCAFile": "/ca",
 		"manifestURLCertFile": "/c", "manifestURLPrivateKeyFile": "/k", "manifestURLTokenFile": "/t",
 		"staticPodPath": "/m", "nodeName": "other", "podNameSuffix": "false", "nodeLabels": "{a: b}", "fieldValidation": "Ignore",
-		"containerRuntimeEndpoint": "/r", "runtimeClasses": "{a: b}", "root": "/r", "podLogsDir": "/l", "listen": "127.0.0.1:1", "nodeIP": "192.0.2.7", "healthzPort": "10248", "podResources": "true", "healthzBindAddress": "127.0.0.2",
+		"containerRuntimeEndpoint": "/r", "managedRuntime": "true", "runtimeClasses": "{a: b}", "root": "/r", "podLogsDir": "/l", "listen": "127.0.0.1:1", "nodeIP": "192.0.2.7", "healthzPort": "10248", "podResources": "true", "healthzBindAddress": "127.0.0.2",
 		"socket": "/s", "resolvConf": "/r", "clusterDNS": "[10.0.0.1]", "clusterDomain": "c", "cgroupDriver": "systemd", "cgroupRoot": "/c",
 		"cgroupsPerQOS": "false", "enforceNodeAllocatable": "[]", "systemReserved": "{cpu: 1m}", "kubeReserved": "{cpu: 1m}", "systemReservedCgroup": "/system.slice", "kubeReservedCgroup": "/system.slice",
 		"evictionHard": "{memory.available: 1Mi}", "maxPods": "9", "podsPerCore": "9", "podPidsLimit": "9", "cpuCFSQuota": "false",

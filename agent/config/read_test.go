@@ -22,7 +22,7 @@ func flags(given map[string]string) func(string) (string, string) {
 }
 
 func TestEveryFlagWins(t *testing.T) {
-	values := map[string]string{"listen": "127.0.0.1:1", "node-ip": "192.0.2.7", "cgroup-driver": "none", "log-level": "WARN", "node-labels": "a=b", "node-name": "edge7", "manifest-url": "http://127.0.0.1/x", "manifest-url-header": "A=b"}
+	values := map[string]string{"listen": "127.0.0.1:1", "node-ip": "192.0.2.7", "cgroup-driver": "none", "log-level": "WARN", "node-labels": "a=b", "node-name": "edge7", "manifest-url": "http://127.0.0.1/x", "manifest-url-header": "A=b", "managed-runtime": "true"}
 	var c Config
 	for _, r := range rows(&c) {
 		if r.flag == "" {

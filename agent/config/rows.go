@@ -55,6 +55,7 @@ func agentRows(c *Config) []row {
 		{"nodeLabels", "node-labels", live, labels(&c.NodeLabels), "Labels that pods can select besides the usual ones. (ours)"},
 		{"fieldValidation", "", restart, one(&c.Validation, "Strict", "Strict", "Warn", "Ignore"), "Unknown and duplicate fields of manifests: Strict refuses, Warn, Ignore. (ours)"},
 		{"containerRuntimeEndpoint", "runtime-endpoint", restart, text(&c.Endpoint, "", must(isEndpoint, "want unix:///path/to/socket")), "The CRI socket, unix:///path; \"\" is containerd's or CRI-O's, whichever is there."},
+		{"managedRuntime", "managed-runtime", restart, boolean(&c.ManagedRuntime, false), "Whether monopod starts a containerd of its own, of the binary in PATH, instead of using one that runs. (ours)"},
 		{"runtimeClasses", "", restart, byKey(&c.RuntimeClasses, runtimeClass), "The runtime's handlers by the runtimeClassName that stands for them: {gvisor: runsc}. (ours)"},
 		{"root", "root", restart, path(&c.Root, "/var/lib/monopod"), "Folder for volumes, checkpoints and status. (ours)"},
 		{"podLogsDir", "pod-logs", restart, path(&c.PodLogs, DefaultPodLogs), "Folder for the containers' logs."},

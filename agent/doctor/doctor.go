@@ -36,6 +36,7 @@ type Machine struct {
 	Config  config.Config // of the agent that runs there, or is to
 	Ignored []string      // settings of its file that have no effect
 	Runtime *cri.Client
+	NoStart error    // why a managed runtime cannot be started; nil: it can
 	Up      bool     // the agent answers on its socket
 	Waits   []string // the settings that wait for a restart of the agent that is up
 	Wrong   []string // other problems that the agent reports of its settings

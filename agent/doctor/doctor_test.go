@@ -15,6 +15,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/config"
+	"monopod/agent/managed"
 	"monopod/agent/message"
 	"monopod/agent/print"
 	"monopod/cri"
@@ -82,6 +83,17 @@ func (p *patient) found(check string) (all []Finding) {
 	return all
 }
 
+// managed makes the runtime one that monopod starts.
+func (p *patient) managed() { p.Config.Endpoint, p.Config.ManagedRuntime = "", true }
+
+func TestAManagedRuntimeIsToldAsSuch(t *testing.T) {
+	p := healthy(t)
+	p.managed()
+	if found := p.found("runtime"); len(found) != 1 || found[0].Level != OK || !strings.Contains(found[0].Message, "started by monopod") {
+		t.Errorf("%+v", found)
+	}
+}
+
 func TestAHealthyMachineHasNothingToMend(t *testing.T) {
 	p := healthy(t)
 	for _, f := range Examine(t.Context(), p.Machine) {
@@ -112,6 +124,10 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 	}{
 		{"a runtime that is down", "runtime", func(p *patient) { p.runtime.Stop() }, Error, "", ""},
 		{"no runtime", "runtime", func(p *patient) { p.Config.Endpoint = "unix:///nix/x.sock"; p.runtime.Stop() }, Error, "no socket at unix:///nix/x.sock", "--runtime-endpoint"},
+		{"a managed runtime that is down with monopod", "runtime", func(p *patient) { p.managed(); p.runtime.Stop() }, Warning, "does not run, nor does monopod", "start monopod"},
+		{"a managed runtime that is down", "runtime", func(p *patient) { p.managed(); p.Up = true; p.runtime.Stop() }, Error, "the managed runtime does not answer", "root/containerd/log"},
+		{"a managed runtime without a binary", "runtime", func(p *patient) { p.managed(); p.NoStart = managed.ErrNoBinary; p.runtime.Stop() }, Error, "there is no containerd in PATH: apt-get install containerd", ""},
+		{"a managed runtime without plugins", "pod network", func(p *patient) { p.managed(); p.runtime.SetCondition(rt.NetworkReady, false, "x", "no plugins") }, Warning, "no plugins", "apt-get install containernetworking-plugins"},
 		{"no network", "pod network", func(p *patient) { p.runtime.SetCondition(rt.NetworkReady, false, "x", "cni plugin not initialized") }, Warning, "cni plugin not initialized", "/etc/critest.d and the plugins that it names into /opt/critest"},
 		{"an address that a power cut lost", "pod network", func(p *patient) { p.write("var/lib/cni/networks/pods/10.88.0.8", "") }, Warning, "var/lib/cni/networks/pods/10.88.0.8 is empty", `"dataDir": "/run/cni/networks"`},
 		{"no pause image", "pause image", func(p *patient) { p.runtime.SetSandboxImage("pause:2") }, Warning, "pause:2 is not here", "crictl pull pause:2"},

@@ -13,6 +13,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/managed"
 	"monopod/cri"
 	"monopod/manifests/shell"
 )
@@ -22,6 +23,8 @@ import (
 func runtime(ctx context.Context, m *Machine) []Finding {
 	v, err := m.Runtime.Version(ctx)
 	switch {
+	case m.Config.ManagedRuntime:
+		return []Finding{managedRuntime(m, v, err)}
 	case err == nil:
 		return []Finding{ok("%s %s at %s", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())}
 	case grpcstatus.Code(errors.Unwrap(err)) == codes.Unimplemented || grpcstatus.Code(err) == codes.Unimplemented:
@@ -34,8 +37,25 @@ func runtime(ctx context.Context, m *Machine) []Finding {
 	return []Finding{fail(m.remedy(ctx, func(r remedies) string { return r.restart }), "the runtime does not answer: %v", err)}
 }
 
+// managedRuntime checks the runtime that the agent starts: what it answered, or else whether the
+// agent could start it.
+func managedRuntime(m *Machine, v *rt.VersionResponse, err error) Finding {
+	switch {
+	case err == nil:
+		return ok("%s %s at %s, started by monopod", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())
+	case m.NoStart != nil:
+		return fail("", "the managed runtime cannot be started: %v", m.NoStart)
+	case !m.Up:
+		return warn("start monopod", "the managed runtime does not run, nor does monopod")
+	}
+	return fail("look at monopod's log, and at "+filepath.Join(m.Config.Root, managed.Folder, "log"), "the managed runtime does not answer: %v", err)
+}
+
 func (m *Machine) endpoints() []string {
-	if m.Config.Endpoint != "" {
+	switch {
+	case m.Config.ManagedRuntime:
+		return []string{managed.Endpoint(m.Config.Root)}
+	case m.Config.Endpoint != "":
 		return []string{m.Config.Endpoint}
 	}
 	return cri.WellKnown()
@@ -54,6 +74,10 @@ func network(ctx context.Context, m *Machine) (found []Finding) {
 	}
 	for _, c := range st.Status.Conditions {
 		if c.Type != rt.NetworkReady || c.Status {
+			continue
+		}
+		if m.Config.ManagedRuntime {
+			found = append(found, warn("apt-get install containernetworking-plugins, and start monopod again", "pods without hostNetwork wait: %s", strings.TrimSpace(c.Message)))
 			continue
 		}
 		conf, bin := "/etc/cni/net.d", "/opt/cni/bin"

@@ -18,6 +18,7 @@ type runtimeMetrics struct {
 	lastSeen                          prometheus.Gauge
 
 	streams, streamErrors prometheus.Counter
+	restarts              prometheus.Counter
 	eventLatency          prometheus.Histogram
 }
 
@@ -36,6 +37,7 @@ func newRuntimeMetrics(r *prometheus.Registry) runtimeMetrics {
 		streamErrors:   counter(r, "kubelet_evented_pleg_connection_error_count", "Streams of container events that broke or could not be opened."),
 		eventLatency:   histogram(r, usual, "kubelet_evented_pleg_connection_latency_seconds", "The time between a container event and its arrival here."),
 	}
+	m.restarts = counter(r, "monopod_managed_runtime_restarts_total", "How often the containerd that monopod started has died, and was started again.")
 	r.MustRegister(m.lastSeen)
 	return m
 }
@@ -132,3 +134,6 @@ func (m *Metrics) StreamEnded() {
 func (m *Metrics) Event(at time.Time) {
 	m.runtime.eventLatency.Observe(max(since(at), 0))
 }
+
+// RuntimeRestarted counts a start of a runtime of the agent's own that had died.
+func (m *Metrics) RuntimeRestarted() { m.runtime.restarts.Inc() }

@@ -36,6 +36,8 @@ type Note struct {
 	NodeName     string `json:"nodeName"`
 	CgroupDriver string `json:"cgroupDriver"`
 	CgroupRoot   string `json:"cgroupRoot"`
+	Managed      bool   `json:"managedRuntime,omitempty"` // the runtime was started for the run
+	Keep         bool   `json:"keep,omitempty"`           // the run was to keep its pods
 }
 
 // MakeRoot makes the root dir of a run: dir, which must not exist or be an empty folder of
@@ -131,6 +133,16 @@ func ReadNote(dir string) (Note, error) {
 	return n, nil
 }
 
+// Left reports whether a run of this user in dir was killed, or kept its pods.
+func Left(dir string) bool {
+	d, err := openRun(dir, os.Geteuid())
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	return d.left()
+}
+
 // Leftovers returns the root dirs of this user's runs that no process holds any more. It skips
 // what other users made under such names.
 func Leftovers() []string {
@@ -144,14 +156,10 @@ func Leftovers() []string {
 			return nil
 		}
 		dir := filepath.Join(tmp, name)
-		d, err := openRun(dir, os.Geteuid())
-		if err != nil {
-			return nil
-		}
-		if d.left() {
+		if Left(dir) {
 			out = append(out, dir)
 		}
-		return d.Close()
+		return nil
 	})
 	slices.Sort(out)
 	return out

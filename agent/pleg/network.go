@@ -35,7 +35,7 @@ func (w *Watch) noNetwork() string {
 	if !isWrong {
 		return ""
 	}
-	return cmp.Or(c.message, c.reason, "it does not say why")
+	return cmp.Or(w.Remedy, c.message, c.reason, "it does not say why")
 }
 
 // newNetworkTimer returns the timer of the next checkNetwork. It runs only while there

@@ -55,6 +55,10 @@ type Watch struct {
 	// it succeeds, the runtime counts as down.
 	Prepare func(ctx context.Context) error
 
+	// Remedy says why the runtime has no network, and what to do, if that is known better than the
+	// runtime knows it; "" otherwise.
+	Remedy string
+
 	// Sweep is called once, before any worker acts, with the agent's pods in the runtime, to remove
 	// what a previous agent left.
 	Sweep func(ctx context.Context, pods map[manifests.Key]*Listed)

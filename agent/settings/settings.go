@@ -26,6 +26,7 @@ import (
 	"monopod/agent/cpus"
 	"monopod/agent/image"
 	"monopod/agent/logrotate"
+	"monopod/agent/managed"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/pinning"
@@ -64,6 +65,9 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	}
 	if err := checkAbsent(c, once); err != nil {
 		return c, err
+	}
+	if c.ManagedRuntime && c.Endpoint != "" {
+		return c, &server.SettingsError{Text: managed.ErrTwo.Error()}
 	}
 	if err := nameNode(&c, once); err != nil {
 		return c, fmt.Errorf("node name: %w; give one with --node-name", err)
@@ -131,10 +135,26 @@ func checkSwap(swaps string) error {
 
 // Endpoints returns the addresses at which the runtime may listen.
 func Endpoints(c config.Config) []string {
-	if c.Endpoint == "" {
+	switch {
+	case c.ManagedRuntime:
+		return []string{managed.Endpoint(c.Root)}
+	case c.Endpoint == "":
 		return cri.WellKnown()
 	}
 	return []string{c.Endpoint}
+}
+
+// Managed returns the settings of the runtime that the agent starts. Unless the settings name who
+// makes cgroups, it is systemd where that manages them.
+func Managed(c config.Config, once bool) managed.Settings {
+	driver := c.CgroupDriver
+	if driver == node.DriverAuto {
+		driver = c.FallbackDriver
+	}
+	return managed.Settings{
+		Root: c.Root, Service: !once && managed.UnderSystemd(),
+		Systemd: driver == "systemd" || driver == "" && managed.SystemdCgroups(),
+	}
 }
 
 // LogLinks returns the folder of links to container logs for log shippers; "" for none: only the

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"monopod/agent/managed"
 )
 
 // Build compiles monopod as it is released, to dir/monopod, and returns that path.
@@ -67,17 +69,17 @@ func binaries(version string) (containerd, shimDir string, err error) {
 	return path, dir, nil
 }
 
-// major returns the first number of a containerd binary's version.
-func major(containerd string) (int, error) {
+// versionOf returns a containerd binary's version.
+func versionOf(containerd string) (managed.Version, error) {
 	out, err := output(exec.Command(containerd, "--version"))
 	if err != nil {
-		return 0, err
+		return managed.Version{}, err
 	}
-	for _, f := range strings.Fields(out) {
-		var n int
-		if _, err := fmt.Sscanf(strings.TrimPrefix(f, "v"), "%d.", &n); err == nil {
-			return n, nil
-		}
-	}
-	return 0, fmt.Errorf("no version in %q", out)
+	return managed.ParseVersion(out)
+}
+
+// Binaries returns the folder of the containerd of that version.
+func Binaries(version string) (string, error) {
+	path, _, err := binaries(version)
+	return filepath.Dir(path), err
 }

@@ -16,18 +16,17 @@ func newContainerd(dir, version string, network *Network, registry string) (*Run
 	if err != nil {
 		return nil, err
 	}
-	number, err := major(bin)
+	number, err := versionOf(bin)
+	if err != nil {
+		return nil, err
+	}
+	config, err := containerdConfig(dir, network).TOML(number)
 	if err != nil {
 		return nil, err
 	}
 	path := os.Getenv("PATH")
 	if shims != "" {
 		path = shims + ":" + path
-	}
-	s := newSettings(dir, network)
-	config := s.configV2()
-	if number >= 2 {
-		config = s.configV3()
 	}
 	file := filepath.Join(dir, "config.toml")
 	err = errors.Join(os.WriteFile(file, []byte(config), 0o644), writeHosts(dir, "_default", registry))

@@ -13,7 +13,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"monopod/agent/managed"
 )
+
+// subnetBits leaves addresses for a thousand pods.
+const subnetBits = 22
 
 // Network is a pod network of its own: a bridge and a subnet that nothing else
 // on the machine uses.
@@ -41,8 +46,11 @@ func newNetwork(dir string) (*Network, error) {
 	if n.BinDir == "" {
 		return nil, errors.New("no CNI plugins in /usr/lib/cni or /opt/cni/bin: install containernetworking-plugins (make deps)")
 	}
-	var err error
-	if n.Subnet, err = freeSubnet(); err != nil {
+	used, err := managed.UsedPrefixes()
+	if err != nil {
+		return nil, err
+	}
+	if n.Subnet, err = managed.FreeSubnet(used, subnetBits, rand.IntN); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(n.ConfDir(), 0o755); err != nil {

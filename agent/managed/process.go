@@ -1,0 +1,252 @@
+package managed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"monopod/agent/disk"
+)
+
+// identity tells a process from a later one with the same pid.
+type identity struct {
+	PID     int    `json:"pid"`
+	Started uint64 `json:"started"` // clock ticks since the boot, see proc_pid_stat(5)
+	Boot    string `json:"boot"`
+}
+
+// process is a containerd that this agent or a former one started. Signals go by a pidfd, which
+// never means another process.
+type process struct {
+	identity
+	fd  *os.File
+	cmd *exec.Cmd // nil: it is no child of this agent
+	how string    // it ended, if that is known
+}
+
+// identify returns the identity of a process that exists.
+func identify(pid int) (identity, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return identity{}, err
+	}
+	started, err := startTime(string(b))
+	return identity{pid, started, bootID()}, err
+}
+
+// startTime reads the time of a process's start from its stat file. The name of the process, in
+// parentheses, may hold anything.
+func startTime(stat string) (uint64, error) {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 20 {
+		return 0, fmt.Errorf("stat of a process: %q", stat)
+	}
+	return strconv.ParseUint(fields[19], 10, 64) // the 22nd of all
+}
+
+func bootID() string {
+	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(b))
+}
+
+// open returns the process if it still exists.
+func (i identity) open() (*process, error) {
+	fd, err := unix.PidfdOpen(i.PID, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("watch process %d: %w", i.PID, err)
+	}
+	p := &process{identity: i, fd: os.NewFile(uintptr(fd), "pidfd")}
+	now, err := identify(i.PID) // after the fd is there, which stays with this process
+	if err == nil && now != i {
+		err = errors.New("another process has its pid")
+	}
+	if err != nil {
+		p.fd.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// ended reports whether the process has ended.
+func (p *process) ended() bool {
+	raw, err := p.fd.SyscallConn()
+	if err != nil {
+		return true
+	}
+	over := false
+	_ = raw.Control(func(fd uintptr) { over = readable(fd) })
+	return over
+}
+
+// readable reports whether the process of a pidfd has ended.
+func readable(fd uintptr) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return err == nil && n > 0
+}
+
+// wait waits for the end of the process, and reports whether that came before the end of ctx.
+func (p *process) wait(ctx context.Context) bool {
+	raw, err := p.fd.SyscallConn()
+	if err != nil {
+		return false
+	}
+	defer context.AfterFunc(ctx, func() { _ = p.fd.SetReadDeadline(time.Now()) })()
+	if err := raw.Read(readable); err != nil {
+		_ = p.fd.SetReadDeadline(time.Time{})
+		return false
+	}
+	p.release()
+	return true
+}
+
+// release takes the exit code of a child that has ended.
+func (p *process) release() {
+	if p.cmd != nil {
+		_ = p.cmd.Wait() // an error is the state, or about an output that nobody reads
+		p.how = p.cmd.ProcessState.String()
+	}
+	p.fd.Close()
+}
+
+func (p *process) signal(s syscall.Signal) {
+	raw, err := p.fd.SyscallConn()
+	if err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), s, nil, 0) })
+	}
+}
+
+// stop ends the process, by force if it takes longer than patience.
+func (p *process) stop(patience time.Duration) {
+	p.signal(syscall.SIGTERM)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if !p.wait(ctx) {
+		p.signal(syscall.SIGKILL)
+		p.wait(context.Background())
+	}
+}
+
+const identityFile = "process.json"
+
+// noted returns the process that was started here last, also by a former agent.
+func (r *Runtime) noted() (i identity, known bool) {
+	b, err := os.ReadFile(r.file(identityFile))
+	return i, err == nil && json.Unmarshal(b, &i) == nil
+}
+
+// takeOver returns the containerd that a former agent left running; nil: there is none.
+func (r *Runtime) takeOver() (*process, error) {
+	i, known := r.noted()
+	if !known {
+		return nil, nil
+	}
+	p, err := i.open()
+	if err != nil || p.ended() {
+		return nil, nil
+	}
+	r.settings.Log.Info("managed runtime is taken over", "pid", i.PID)
+	return p, nil
+}
+
+// spawn starts a containerd and notes which one.
+func (r *Runtime) spawn(ctx context.Context) error {
+	pid, cmd, err := r.launch(ctx)
+	if err != nil {
+		return err
+	}
+	i, err := identify(pid)
+	if err == nil {
+		r.process, err = i.open()
+	}
+	if err != nil {
+		return errors.Join(err, errors.New(r.lastWords()))
+	}
+	r.process.cmd = cmd
+	b, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(r.file(identityFile), append(b, '\n'), 0o600)
+}
+
+// launch starts a containerd as a child, or as a service of systemd's, and returns its pid.
+func (r *Runtime) launch(ctx context.Context) (int, *exec.Cmd, error) {
+	if r.settings.Service {
+		pid, err := r.launchService(ctx)
+		return pid, nil, err
+	}
+	log, err := os.OpenFile(r.file("log"), os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(r.binary, "--config", r.file("config.toml"))
+	cmd.Env = append(withoutSystemd(os.Environ()), r.path())
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals of a terminal are not for it
+	if err := cmd.Start(); err != nil {
+		return 0, nil, err
+	}
+	return cmd.Process.Pid, cmd, nil
+}
+
+// path has containerd's folder first: its shim, of the same version, may be beside it.
+func (r *Runtime) path() string {
+	return "PATH=" + filepath.Dir(r.binary) + ":" + os.Getenv("PATH")
+}
+
+// withoutSystemd leaves out what systemd has told the agent, for which containerd would answer.
+func withoutSystemd(env []string) []string {
+	return slices.DeleteFunc(env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "INVOCATION_ID", "JOURNAL_STREAM", "PATH"}, name)
+	})
+}
+
+// lastWords returns what containerd has printed last that may be why it has ended, or where that
+// is.
+func (r *Runtime) lastWords() string {
+	if r.settings.Service {
+		return "see journalctl --unit " + r.unit()
+	}
+	b, err := os.ReadFile(r.file("log"))
+	if err != nil {
+		return err.Error()
+	}
+	if line := lastGrave(string(b)); line != "" {
+		return line
+	}
+	return "see " + r.file("log")
+}
+
+// lastGrave returns the last line of a log that is no mere warning; "": there is none.
+func lastGrave(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	for _, line := range slices.Backward(lines) {
+		if line != "" && !strings.Contains(line, "level=warning") && !strings.Contains(line, "level=info") {
+			return line
+		}
+	}
+	return ""
+}
+
+// forgetFormerBoot removes what only has a meaning in the boot in which it was made: the state of
+// processes, which no longer exist, and the addresses of their pods.
+func (r *Runtime) forgetFormerBoot(ctx context.Context) error {
+	i, known := r.noted()
+	if !known || i.Boot == bootID() {
+		return nil
+	}
+	return errors.Join(disk.RemoveAll(ctx, r.file("state")), disk.RemoveAll(ctx, r.file(addresses)))
+}
