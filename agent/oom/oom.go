@@ -120,12 +120,13 @@ func (l *log) read(part []byte, err error, isFormer bool) error {
 		if !is {
 			continue
 		}
-		if k.At, k.Former = time.Now(), isFormer; isFormer {
-			if k.At, is = loggedAt(line); !is {
-				continue
-			}
+		k.At, k.Former = time.Now(), isFormer
+		if isFormer {
+			k.At, is = loggedAt(line)
 		}
-		l.seen(k)
+		if is {
+			l.seen(k)
+		}
 	}
 	return nil
 }
