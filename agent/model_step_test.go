@@ -183,6 +183,7 @@ func (w *walk) exec(ctx context.Context, c critest.Container, command []string) 
 }
 
 func (w *walk) loseTrack() string {
+	synctest.Wait() // what is chosen must not go meanwhile
 	running := w.ourRunning()
 	if len(running) == 0 {
 		return ""
@@ -193,6 +194,7 @@ func (w *walk) loseTrack() string {
 }
 
 func (w *walk) loseContainer() string {
+	synctest.Wait() // what is chosen must not go meanwhile
 	ours := w.ourContainers()
 	if len(ours) == 0 {
 		return ""
@@ -205,6 +207,7 @@ func (w *walk) loseContainer() string {
 }
 
 func (w *walk) loseSandbox() string {
+	synctest.Wait() // what is chosen must not go meanwhile
 	ours := w.ours()
 	if len(ours) == 0 {
 		return ""
