@@ -193,6 +193,16 @@ func tellsOfAnOOMKill(w *world) {
 		told = strings.Replace(told, "a cgroup in the container used 8", "the pod used 24", 1)
 	}
 	w.ps(told)
+	toldOfKill := func(pod string) {
+		w.until("the kernel's kill in "+pod+" is an event", func() error {
+			out, err := w.agent.CLI(w.Context(), "events", "--for", w.ns+"/"+pod)
+			if err == nil && !strings.Contains(out, "The kernel killed the process tail: it has reached its memory limit") {
+				err = errors.New("there is no such event: " + out)
+			}
+			return err
+		})
+	}
+	toldOfKill("hungry") // which an agent that is killed may not have on disk yet
 	w.kill()
 	w.start() // it has not read what the kernel said
 	w.barrier("later")
@@ -206,15 +216,7 @@ func tellsOfAnOOMKill(w *world) {
     command: [sh, -c, "tail /dev/zero; sleep 3600"] # with cgroup v2 both are killed
     resources: {limits: {memory: 24Mi}}
 `)
-	for _, pod := range []string{"hungry", "parent"} {
-		w.until("the kernel's kill in "+pod+" is an event", func() error {
-			out, err := w.agent.CLI(w.Context(), "events", "--for", w.ns+"/"+pod)
-			if err != nil || !strings.Contains(out, "The kernel killed the process tail: it has reached its memory limit") {
-				return fmt.Errorf("%s, %w", out, err)
-			}
-			return nil
-		})
-	}
+	toldOfKill("parent")
 }
 
 func waitsForAnImage(w *world) {
