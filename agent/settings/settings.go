@@ -35,6 +35,7 @@ import (
 	"monopod/agent/server"
 	"monopod/agent/shutdown"
 	"monopod/agent/window"
+	"monopod/cgroups"
 	"monopod/cri"
 	"monopod/manifests"
 	"monopod/manifests/decode"
@@ -68,6 +69,9 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	}
 	if c.ManagedRuntime && c.Endpoint != "" {
 		return c, &server.SettingsError{Text: managed.ErrTwo.Error()}
+	}
+	if c.ManagedRuntime && c.FallbackDriver == "" && managed.SystemdCgroups() {
+		c.FallbackDriver = string(cgroups.Systemd) // of the runtime and of the agent: containerd 1.6 does not tell its own
 	}
 	if err := nameNode(&c, once); err != nil {
 		return c, fmt.Errorf("node name: %w; give one with --node-name", err)
@@ -144,8 +148,7 @@ func Endpoints(c config.Config) []string {
 	return []string{c.Endpoint}
 }
 
-// Managed returns the settings of the runtime that the agent starts. Unless the settings name who
-// makes cgroups, it is systemd where that manages them.
+// Managed returns the settings, completed, of the runtime that the agent starts.
 func Managed(c config.Config, once bool) managed.Settings {
 	driver := c.CgroupDriver
 	if driver == node.DriverAuto {
@@ -153,7 +156,7 @@ func Managed(c config.Config, once bool) managed.Settings {
 	}
 	return managed.Settings{
 		Root: c.Root, Service: !once && managed.UnderSystemd(),
-		Systemd: driver == "systemd" || driver == "" && managed.SystemdCgroups(),
+		Systemd: driver == string(cgroups.Systemd),
 	}
 }
 

@@ -43,6 +43,7 @@ var trials = []trial{
 	{"ReadOnlyRoot", longRun, usual, runsOnAReadOnlyRoot},
 	{"Clock", longRun, usual, outlivesABadClock},
 	{"CPUs", everyRun, usual, givesCPUs},
+	{"ManagedRuntime", longRun, usual, startsARuntime},
 	{"LittleMachine", longRun, little, fitsALittleMachine},
 	{"Limits1Cgroupfs", longRun, recorded, limits(containerd1, cgroupfs)},
 	{"Limits1Systemd", longRun, recorded, limits(containerd1, systemd)},
