@@ -65,7 +65,7 @@ func (r rights) check() error {
 	}
 	var trees []mount
 	for _, m := range r.mounts {
-		if strings.HasPrefix(m.kind, "cgroup") {
+		if strings.HasPrefix(m.kind, "cgroup") && strings.HasPrefix(m.point+"/", "/sys/fs/cgroup/") {
 			trees = append(trees, m)
 		}
 	}

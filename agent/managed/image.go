@@ -116,6 +116,8 @@ func (r *Runtime) importPause(ctx context.Context) error {
 		}
 	}
 	// It is unpacked when it is used first, for the snapshotter that CRI has.
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, ctr, "--address", r.socket(), "--namespace", "k8s.io", "images", "import", "--no-unpack", "-")
 	cmd.Stdin = bytes.NewReader(archive)
 	if out, err := cmd.CombinedOutput(); err != nil {

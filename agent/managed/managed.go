@@ -42,6 +42,7 @@ type Runtime struct {
 	binary   string
 	version  Version
 	network  network
+	changed  bool     // its settings are others than those it was started with
 	process  *process // nil: none was started or taken over, or it has ended
 
 	tried chan struct{} // closed after the first try to start it
@@ -50,7 +51,7 @@ type Runtime struct {
 
 // New returns the runtime of a root dir. It starts nothing.
 func New(s Settings) (*Runtime, error) {
-	root, err := filepath.Abs(s.Root)
+	root, err := resolved(s.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +74,24 @@ func New(s Settings) (*Runtime, error) {
 	if r.version, err = versionOf(r.binary); err != nil {
 		return nil, err
 	}
-	r.network = findNetwork(r.dir)
+	r.network = findNetwork(r.dir, s.Service)
 	_, err = dialectOf(r.version)
 	return r, err
+}
+
+// resolved returns a path without links, as the kernel names mounts: the last folder need not exist.
+func resolved(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real, nil
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path)), nil
+	}
+	return path, nil
 }
 
 // ErrNoBinary is the error where there is no containerd to start.
@@ -122,7 +138,11 @@ func (r *Runtime) Start(ctx context.Context) error {
 	defer r.first.Do(func() { close(r.tried) })
 	err := r.configure(ctx)
 	if err == nil {
-		r.process, err = r.takeOver()
+		r.process, err = r.takeOver(ctx)
+	}
+	if err == nil && r.process != nil && r.changed { // it would go on with its former settings; containers run on
+		r.process.stop(stopPatience)
+		r.process = nil
 	}
 	if err == nil && r.process == nil {
 		err = r.spawn(ctx)
@@ -238,7 +258,7 @@ func (r *Runtime) answers(ctx context.Context) error {
 
 // configure writes all that containerd reads.
 func (r *Runtime) configure(ctx context.Context) error {
-	if err := os.MkdirAll(r.dir, 0o711); err != nil { // users of pods with user namespaces pass through
+	if err := errors.Join(os.MkdirAll(r.dir, 0o711), os.Chmod(r.dir, 0o711)); err != nil { // users of pods with user namespaces pass through
 		return err
 	}
 	if err := r.forgetFormerBoot(ctx); err != nil {
@@ -256,6 +276,12 @@ func (r *Runtime) configure(ctx context.Context) error {
 	text, err := c.TOML(r.version)
 	if err != nil {
 		return err
+	}
+	former, err := os.ReadFile(r.file("config.toml"))
+	isThere := err == nil
+	r.changed = isThere && string(former) != text
+	if isThere && !r.changed {
+		return nil
 	}
 	return disk.WriteFile(r.file("config.toml"), []byte(text), 0o600)
 }

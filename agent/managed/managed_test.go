@@ -194,8 +194,8 @@ func TestAProcessWithAPidOfAFormerOneIsNotTheSame(t *testing.T) {
 	}
 	p.fd.Close()
 	for what, other := range map[string]identity{
-		"another start": {self.PID, self.Started - 1, self.Boot},
-		"another boot":  {self.PID, self.Started, "x"},
+		"another start": {PID: self.PID, Started: self.Started - 1, Boot: self.Boot},
+		"another boot":  {PID: self.PID, Started: self.Started, Boot: "x"},
 	} {
 		if _, err := other.open(); err == nil {
 			t.Errorf("%s: taken for the same process", what)

@@ -1,6 +1,8 @@
 package managed
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -17,8 +19,9 @@ import (
 // machineConf is where a machine has its CNI configuration.
 const machineConf = "/etc/cni/net.d"
 
-// pluginDirs are where CNI plugins are: those of most distributions and of Kubernetes, and Debian's.
-var pluginDirs = []string{"/opt/cni/bin", "/usr/lib/cni"}
+// pluginDirs are where CNI plugins are: those of most distributions and of Kubernetes, Debian's, and
+// Fedora's and its like.
+var pluginDirs = []string{"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"}
 
 // addresses is the folder of the addresses that pods have.
 const addresses = "addresses"
@@ -38,8 +41,8 @@ type network struct {
 }
 
 // findNetwork returns the machine's network if it has one, else one of our own if there are
-// plugins.
-func findNetwork(dir string) network {
+// plugins. The unit of the agent (isService) may not ask iptables, which containerd may.
+func findNetwork(dir string, isService bool) network {
 	n := network{dir: dir, confDir: machineConf}
 	n.binDirs = slices.DeleteFunc(slices.Clone(pluginDirs), func(d string) bool { return !isFile(filepath.Join(d, "loopback")) })
 	if len(n.binDirs) == 0 {
@@ -55,11 +58,21 @@ func findNetwork(dir string) network {
 		return n
 	}
 	n.binDirs = []string{n.plugins}
-	n.filters = exec.Command("iptables", "-t", "nat", "-S", "POSTROUTING").Run() == nil
+	n.filters = hasFilters(isService)
 	if !n.filters {
 		n.warning = "no iptables works here, so pods reach this machine alone and have no host ports: apt-get install iptables"
 	}
 	return n
+}
+
+// hasFilters reports whether an iptables works, or at least is there.
+func hasFilters(isService bool) bool {
+	if isService {
+		_, err := exec.LookPath("iptables")
+		return err == nil
+	}
+	_, err := output(context.Background(), "iptables", "-t", "nat", "-S", "POSTROUTING")
+	return err == nil
 }
 
 // hasConf reports whether a folder has a CNI configuration, in the words of the CNI library.
@@ -90,7 +103,8 @@ func bridge(dir string) string { return "monopod" + tagOf(dir) }
 
 func (n network) file() string { return filepath.Join(n.dir, "net.d", "10-monopod.conflist") }
 
-// write writes the network of our own, unless there is none or it is there: its pods have it.
+// write writes the network of our own, unless there is none. Pods keep the subnet of one that is
+// there.
 func (n network) write() error {
 	if n.plugins == "" {
 		return nil
@@ -98,18 +112,45 @@ func (n network) write() error {
 	if err := os.MkdirAll(n.confDir, 0o755); err != nil {
 		return err
 	}
-	if _, err := os.Stat(n.file()); !errors.Is(err, fs.ErrNotExist) {
+	former, err := os.ReadFile(n.file())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	subnet, known := subnetOf(former)
+	if !known {
+		if subnet, err = n.freeSubnet(); err != nil {
+			return err
+		}
+	}
+	text := n.conflist(subnet)
+	if bytes.Equal(text, former) {
+		return nil
+	}
+	return disk.WriteFile(n.file(), text, 0o644)
+}
+
+func (n network) freeSubnet() (netip.Prefix, error) {
 	used, err := UsedPrefixes()
 	if err != nil {
-		return err
+		return netip.Prefix{}, err
 	}
-	subnet, err := FreeSubnet(used, subnetBits, rand.IntN)
-	if err != nil {
-		return err
+	return FreeSubnet(used, subnetBits, rand.IntN)
+}
+
+// subnetOf returns the subnet of a conflist.
+func subnetOf(text []byte) (subnet netip.Prefix, known bool) {
+	var of struct {
+		Plugins []struct {
+			IPAM struct {
+				Ranges [][]struct{ Subnet netip.Prefix }
+			}
+		}
 	}
-	return disk.WriteFile(n.file(), n.conflist(subnet), 0o644)
+	if json.Unmarshal(text, &of) != nil || len(of.Plugins) == 0 || len(of.Plugins[0].IPAM.Ranges) == 0 || len(of.Plugins[0].IPAM.Ranges[0]) == 0 {
+		return netip.Prefix{}, false
+	}
+	subnet = of.Plugins[0].IPAM.Ranges[0][0].Subnet
+	return subnet, subnet.IsValid()
 }
 
 // conflist is a bridge with that subnet, which lets pods out as this machine, and lets in what

@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ type identity struct {
 	PID     int    `json:"pid"`
 	Started uint64 `json:"started"` // clock ticks since the boot, see proc_pid_stat(5)
 	Boot    string `json:"boot"`
+	Unit    string `json:"unit,omitempty"` // of systemd's that it is the main process of; with pid 0 it may not have been started
 }
 
 // process is a containerd that this agent or a former one started. Signals go by a pidfd, which
@@ -42,7 +44,7 @@ func identify(pid int) (identity, error) {
 		return identity{}, err
 	}
 	started, err := startTime(string(b))
-	return identity{pid, started, bootID()}, err
+	return identity{PID: pid, Started: started, Boot: bootID()}, err
 }
 
 // startTime reads the time of a process's start from its stat file. The name of the process, in
@@ -62,12 +64,16 @@ func bootID() string {
 
 // open returns the process if it still exists.
 func (i identity) open() (*process, error) {
-	fd, err := unix.PidfdOpen(i.PID, unix.PIDFD_NONBLOCK)
+	fd, err := unix.PidfdOpen(i.PID, 0)
+	if err == nil {
+		err = unix.SetNonblock(fd, true) // kernels before 5.10 do not open it so
+	}
 	if err != nil {
 		return nil, fmt.Errorf("watch process %d: %w", i.PID, err)
 	}
 	p := &process{identity: i, fd: os.NewFile(uintptr(fd), "pidfd")}
 	now, err := identify(i.PID) // after the fd is there, which stays with this process
+	now.Unit = i.Unit
 	if err == nil && now != i {
 		err = errors.New("another process has its pid")
 	}
@@ -145,11 +151,27 @@ func (r *Runtime) noted() (i identity, known bool) {
 	return i, err == nil && json.Unmarshal(b, &i) == nil
 }
 
+// note records which process was started here, or in which unit one is about to be.
+func (r *Runtime) note(i identity) error {
+	b, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(r.file(identityFile), append(b, '\n'), 0o600)
+}
+
 // takeOver returns the containerd that a former agent left running; nil: there is none.
-func (r *Runtime) takeOver() (*process, error) {
+func (r *Runtime) takeOver(ctx context.Context) (*process, error) {
 	i, known := r.noted()
 	if !known {
 		return nil, nil
+	}
+	if i.PID == 0 { // that agent was killed while systemd started it
+		pid, err := mainPID(ctx, i.Unit)
+		if err != nil || pid == 0 {
+			return nil, err
+		}
+		return r.adopt(pid, i.Unit)
 	}
 	p, err := i.open()
 	if err != nil || p.ended() {
@@ -159,46 +181,69 @@ func (r *Runtime) takeOver() (*process, error) {
 	return p, nil
 }
 
-// spawn starts a containerd and notes which one.
-func (r *Runtime) spawn(ctx context.Context) error {
-	pid, cmd, err := r.launch(ctx)
-	if err != nil {
-		return err
-	}
+// adopt notes a process that was started, and returns it.
+func (r *Runtime) adopt(pid int, unit string) (*process, error) {
 	i, err := identify(pid)
-	if err == nil {
-		r.process, err = i.open()
+	if err != nil {
+		return nil, err
+	}
+	i.Unit = unit
+	p, err := i.open()
+	if err != nil {
+		return nil, err
+	}
+	return p, r.note(i)
+}
+
+// spawn starts a containerd and notes which one. What it started ends if that fails.
+func (r *Runtime) spawn(ctx context.Context) (err error) {
+	if r.settings.Service {
+		r.process, err = r.spawnService(ctx)
+	} else {
+		r.process, err = r.spawnChild()
 	}
 	if err != nil {
 		return errors.Join(err, errors.New(r.lastWords()))
 	}
-	r.process.cmd = cmd
-	b, err := json.Marshal(i)
-	if err != nil {
-		return err
-	}
-	return disk.WriteFile(r.file(identityFile), append(b, '\n'), 0o600)
+	return nil
 }
 
-// launch starts a containerd as a child, or as a service of systemd's, and returns its pid.
-func (r *Runtime) launch(ctx context.Context) (int, *exec.Cmd, error) {
-	if r.settings.Service {
-		pid, err := r.launchService(ctx)
-		return pid, nil, err
-	}
+// child has a program wait for a line on its file descriptor 3 before it becomes another one: it
+// ends if none comes.
+const child = `read -r line <&3 && exec "$@" 3<&-`
+
+// spawnChild starts a containerd as a child. It waits until it is noted: one that nobody knows would
+// never be ended.
+func (r *Runtime) spawnChild() (*process, error) {
 	log, err := os.OpenFile(r.file("log"), os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command(r.binary, "--config", r.file("config.toml"))
+	wait, begin, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer wait.Close()
+	defer begin.Close()
+	cmd := exec.Command("/bin/sh", "-c", child, "sh", r.binary, "--config", r.file("config.toml"))
 	cmd.Env = append(withoutSystemd(os.Environ()), r.path())
-	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = "/", log, log, []*os.File{wait}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals of a terminal are not for it
 	if err := cmd.Start(); err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	return cmd.Process.Pid, cmd, nil
+	p, err := r.adopt(cmd.Process.Pid, "")
+	if err == nil {
+		_, err = begin.WriteString("\n")
+	}
+	if err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return nil, err
+	}
+	p.cmd = cmd
+	return p, nil
 }
 
 // path has containerd's folder first: its shim, of the same version, may be beside it.
@@ -218,7 +263,8 @@ func withoutSystemd(env []string) []string {
 // is.
 func (r *Runtime) lastWords() string {
 	if r.settings.Service {
-		return "see journalctl --unit " + r.unit()
+		i, _ := r.noted()
+		return "see journalctl --unit " + cmp.Or(i.Unit, r.units())
 	}
 	b, err := os.ReadFile(r.file("log"))
 	if err != nil {

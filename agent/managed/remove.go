@@ -24,7 +24,7 @@ import (
 // network and files. Pods should have been removed before, for their networks' sake.
 func (r *Runtime) Remove(ctx context.Context) error {
 	if r.process == nil {
-		r.process, _ = r.takeOver()
+		r.process, _ = r.takeOver(ctx)
 	}
 	if r.process != nil {
 		r.process.stop(stopPatience)
@@ -74,6 +74,7 @@ type peer struct {
 	pid, parent int
 	started     uint64
 	args        [][]byte
+	uid         uint32
 }
 
 type peers []peer
@@ -89,7 +90,10 @@ func processes() (all peers) {
 		stat, err1 := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		args, err2 := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		p, err3 := parsePeer(pid, string(stat), args)
-		if errors.Join(err1, err2, err3) == nil {
+		var owner unix.Stat_t
+		err4 := unix.Stat(fmt.Sprintf("/proc/%d", pid), &owner)
+		p.uid = owner.Uid
+		if errors.Join(err1, err2, err3, err4) == nil {
 			all = append(all, p)
 		}
 	}
@@ -103,14 +107,14 @@ func parsePeer(pid int, stat string, args []byte) (peer, error) {
 	}
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // state, parent, ...
 	parent, err := strconv.Atoi(fields[1])
-	return peer{pid, parent, started, bytes.Split(bytes.TrimSuffix(args, []byte{0}), []byte{0})}, err
+	return peer{pid: pid, parent: parent, started: started, args: bytes.Split(bytes.TrimSuffix(args, []byte{0}), []byte{0})}, err
 }
 
-// shimsOf returns the shims of the containerd with that socket.
+// shimsOf returns the shims of the containerd with that socket, which are root's.
 func (all peers) shimsOf(socket string) (out peers) {
 	for _, p := range all {
 		k := slices.IndexFunc(p.args, func(a []byte) bool { return string(a) == "-address" })
-		if strings.HasPrefix(filepath.Base(string(p.args[0])), "containerd-shim") && k >= 0 && k+1 < len(p.args) && string(p.args[k+1]) == socket {
+		if p.uid == 0 && strings.HasPrefix(filepath.Base(string(p.args[0])), "containerd-shim") && k >= 0 && k+1 < len(p.args) && string(p.args[k+1]) == socket {
 			out = append(out, p)
 		}
 	}

@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"regexp"
@@ -34,7 +35,9 @@ func ParseVersion(text string) (v Version, err error) {
 }
 
 func versionOf(binary string) (Version, error) {
-	out, err := exec.Command(binary, "--version").Output()
+	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, binary, "--version").Output()
 	if err != nil {
 		return Version{}, fmt.Errorf("%s --version: %w", binary, err)
 	}

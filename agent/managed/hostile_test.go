@@ -1,0 +1,303 @@
+package managed
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// sleeper is a runtime of a root dir whose containerd is a program that only sleeps.
+func sleeper(t *testing.T, service bool) *Runtime {
+	t.Helper()
+	root := t.TempDir()
+	r := &Runtime{settings: Settings{Root: root, Service: service, Log: slog.New(slog.DiscardHandler)}, dir: filepath.Join(root, Folder), tried: make(chan struct{})}
+	r.binary = filepath.Join(root, "sleeping")
+	text := "#!/bin/sh\nexec sleep 600\n"
+	if err := os.WriteFile(r.binary, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(r.dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func lives(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(b), ") Z ")
+}
+
+func kill(t *testing.T, pid int) {
+	t.Cleanup(func() {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		_, _ = syscall.Wait4(pid, nil, 0, nil)
+	})
+}
+
+// A child becomes containerd only once it is noted: what an agent that is killed before that has
+// started ends by itself.
+func TestAChildThatIsNotNotedRunsNothing(t *testing.T) {
+	for _, row := range []struct {
+		text string
+		runs bool
+	}{{"", false}, {"\n", true}} {
+		file := filepath.Join(t.TempDir(), "ran")
+		wait, begin, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := exec.Command("/bin/sh", "-c", child, "sh", "touch", file)
+		c.ExtraFiles = []*os.File{wait}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = begin.WriteString(row.text)
+		begin.Close()
+		wait.Close()
+		if waited := c.Wait(); err != nil || (waited == nil) != row.runs {
+			t.Errorf("after %q: %v, %v", row.text, err, waited)
+		}
+		if _, err := os.Stat(file); (err == nil) != row.runs {
+			t.Errorf("after %q: the program's file: %v", row.text, err)
+		}
+	}
+}
+
+// The supervisor tries again and again: each try ends what it started.
+func TestATryThatFailsLeavesNoProcess(t *testing.T) {
+	r := sleeper(t, false)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked: the thread, with its filter, ends with the goroutine
+		refusePidfd(t)
+		for range 3 {
+			if err := r.spawn(t.Context()); err == nil {
+				t.Error("pidfd_open works")
+			} else {
+				t.Log(err)
+			}
+			if r.process != nil {
+				r.process.stop(time.Second)
+				r.process = nil
+			}
+		}
+	}()
+	<-done
+	left := 0
+	for _, p := range processes() {
+		if p.parent == os.Getpid() && len(p.args) > 1 && string(p.args[0]) == "sleep" && string(p.args[1]) == "600" {
+			left++
+			kill(t, p.pid)
+		}
+	}
+	if left > 0 {
+		t.Errorf("three failed tries left %d processes running", left)
+	}
+}
+
+// refusePidfd has pidfd_open answer EINVAL for this thread.
+func refusePidfd(t *testing.T) {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 0, Jf: 1, K: unix.SYS_PIDFD_OPEN},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		t.Skip(err)
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); e != 0 {
+		t.Skip(e)
+	}
+}
+
+// systemd stands for systemd: a unit is loaded as long as a process is in its cgroup (systemd,
+// unit_may_gc: "Units with active processes should never be collected"), and systemd-run refuses the
+// name of a unit that is loaded.
+const systemdRun = `#!/bin/sh
+dir=%[1]s
+while [ "$1" != --unit ]; do shift; done
+unit=$2
+for pid in $(cat $dir/$unit 2>/dev/null); do
+	if kill -0 $pid 2>/dev/null; then
+		echo "Failed to start transient service unit: Unit x.service was already loaded or has a fragment file." >&2; exit 1
+	fi
+done
+setsid sleep 600 >/dev/null 2>&1 </dev/null & main=$!
+setsid sleep 600 >/dev/null 2>&1 </dev/null & shim=$!
+echo $main $shim | tee $dir/$unit >>$dir/all; echo $main >$dir/main
+`
+
+func fakeSystemd(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range map[string]string{"systemd-run": fmt.Sprintf(systemdRun, dir), "systemctl": "#!/bin/sh\ncat " + dir + "/main\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Cleanup(func() {
+		b, _ := os.ReadFile(filepath.Join(dir, "all"))
+		for _, pid := range strings.Fields(string(b)) {
+			_ = exec.Command("kill", "-9", pid).Run()
+		}
+	})
+	return dir
+}
+
+// It is promised that "When it dies it is started again ...; containers run on." The shims of containers
+// are in the cgroup of the unit.
+func TestAServiceThatDiedWithContainersIsStartedAgain(t *testing.T) {
+	fakeSystemd(t)
+	r := sleeper(t, true)
+	if err := r.spawn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.process.signal(syscall.SIGKILL)
+	r.process.wait(t.Context())
+	r.process = nil
+	if err := r.spawn(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// The agent is stopped, or killed, between systemd-run and the note: the next one must get its runtime.
+func TestAServiceThatWasStartedAndNotNotedIsFound(t *testing.T) {
+	fakeSystemd(t)
+	r := sleeper(t, true)
+	p, err := r.spawnService(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.note(identity{Boot: bootID(), Unit: p.Unit}); err != nil { // as before systemd has started it
+		t.Fatal(err)
+	}
+	next, err := r.takeOver(t.Context())
+	if err != nil || next == nil || next.PID != p.PID {
+		t.Errorf("taken over is %+v (%v), want process %d", next, err, p.PID)
+	}
+}
+
+// It is promised that "removes that with all that it made: images, mounts, ...". TMPDIR, or the folder above --dir,
+// may be a link: the kernel names mounts without it.
+func TestMountsBelowALinkAreUnmounted(t *testing.T) {
+	folder := t.TempDir()
+	link := filepath.Join(folder, "link")
+	real := filepath.Join(folder, "real")
+	point := filepath.Join(real, Folder, "state", "rootfs")
+	if err := os.MkdirAll(point, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", point, "tmpfs", 0, ""); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(point, unix.MNT_DETACH) })
+	root, err := resolved(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Runtime{settings: Settings{Root: link, Log: slog.New(slog.DiscardHandler)}, dir: filepath.Join(root, Folder)}
+	if err := r.Remove(context.Background()); err != nil {
+		t.Error(err)
+	}
+	for _, m := range mounts() {
+		if m.point == point {
+			t.Error("the mount is left: ", m.point)
+		}
+	}
+}
+
+// A read-only cgroup mount elsewhere, as in a chroot, is no reason: /sys/fs/cgroup can be changed.
+func TestAReadOnlyCgroupElsewhereIsNoMatter(t *testing.T) {
+	all := uint64(1)<<capSysAdmin | 1<<capSysResource
+	trees := parseMounts(strings.NewReader("30 25 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n" +
+		"99 25 0:26 / /srv/chroot/sys/fs/cgroup ro,nosuid - cgroup2 cgroup2 rw\n"))
+	if err := (rights{0, all, trees}).check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// packaging/monopod.service bounds the agent's capabilities, and CAP_NET_ADMIN is none of them. What the agent finds
+// out about iptables is for containerd, which systemd starts with all rights.
+func TestIptablesAreFoundFromTheUnitsRights(t *testing.T) {
+	if hasConf(machineConf) {
+		t.Skip("this machine has a CNI configuration")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"loopback", "bridge", "host-local", "portmap"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pluginDirs = []string{dir}
+	if os.Getenv("MONOPOD_TEST_INSIDE") != "" {
+		if n := findNetwork(dir, true); !n.filters {
+			t.Errorf("with the rights of the unit: %s", n.warning)
+		}
+		return
+	}
+	if n := findNetwork(dir, true); !n.filters {
+		t.Skip(n.warning)
+	}
+	c := exec.Command("setpriv", "--no-new-privs", "--bounding-set", "-all,+chown,+dac_override,+dac_read_search,+fowner,+fsetid,+kill,+net_bind_service,+sys_admin,+sys_ptrace,+sys_resource",
+		os.Args[0], "-test.cpu=1", "-test.run", t.Name()+"$")
+	c.Env = append(os.Environ(), "MONOPOD_TEST_INSIDE=1")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Users of pods with user namespaces pass through the folder, also with the umask of the unit.
+func TestTheFolderCanBePassedWithTheUnitsUmask(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	r := sleeper(t, false)
+	if err := os.Remove(r.dir); err != nil {
+		t.Fatal(err)
+	}
+	r.version, r.network = Version{1, 6, 0}, network{confDir: machineConf, binDirs: []string{"/usr/lib/cni"}}
+	if err := r.configure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if i, err := os.Stat(r.dir); err != nil || i.Mode().Perm() != 0o711 {
+		t.Errorf("%s is %v", r.dir, i.Mode())
+	}
+}
+
+// It is promised that "Nothing else is ever sent a signal." Any user may name a process as a shim; it is another user's.
+func TestAProcessOfAnotherUserIsNoShim(t *testing.T) {
+	r := sleeper(t, false)
+	c := &exec.Cmd{Path: "/bin/sh", Args: []string{"containerd-shim-mine", "-c", "sleep 600; :", "-address", r.socket()}, Dir: "/",
+		SysProcAttr: &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}}
+	if err := c.Start(); err != nil {
+		t.Skip(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	time.Sleep(100 * time.Millisecond)
+	if err := r.Remove(t.Context()); err != nil {
+		t.Log(err)
+	}
+	select {
+	case err := <-ended:
+		t.Errorf("it was killed: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+}
