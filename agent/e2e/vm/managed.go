@@ -14,7 +14,7 @@ grep -q '^managedRuntime: true' config.yaml; systemctl restart monopod`
 		note    = `pgrep -f '^sh -c trap' >/run/main; grep -q /kubepods.slice/ /proc/$(cat /run/main)/cgroup; ` + unit + ` >/run/runtime; kill -0 $(cat /run/runtime)`
 		same    = `[ "$(pgrep -f '^sh -c trap')" = "$(cat /run/main)" ]`
 		end     = `systemctl stop monopod 'monopod-containerd-*'; mv /etc/monopod/config.before /etc/monopod/config.yaml
-if pgrep -af '/[v]ar/lib/monopod/containerd'; then false; fi; rm -r /var/lib/monopod/containerd; systemctl start monopod`
+[ -z "$(systemctl list-units --plain --no-legend 'monopod-containerd-*')" ]; rm -r /var/lib/monopod/containerd; systemctl start monopod`
 	)
 	for _, step := range []func() error{
 		func() error { return b.all(begin).err },
