@@ -33,11 +33,6 @@ func sleeper(t *testing.T, service bool) *Runtime {
 	return r
 }
 
-func lives(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && !strings.Contains(string(b), ") Z ")
-}
-
 func kill(t *testing.T, pid int) {
 	t.Cleanup(func() {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
