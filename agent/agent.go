@@ -153,12 +153,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 		a.server.Close()
 		return nil, err
 	}
-	if a.owned, err = a.listenPodResources(); err != nil {
-		for _, s := range a.servers() {
-			s.Close()
-		}
-		return nil, err
-	}
+	a.owned = a.listenPodResources()
 	a.node, a.notify = a.newNodeReporter(machine), a.newNotifier()
 	a.reloader = a.newReloader(o)
 	if once == nil {

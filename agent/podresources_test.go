@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,4 +89,27 @@ func TestNobodyMayAskUnlessTheSettingsSaySo(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(a.cfg.Root, "pod-resources")); !os.IsNotExist(err) {
 		t.Errorf("there is a folder: %v", err)
 	}
+}
+
+// Its clients may have its folder, and a disk may be full. Pods run without it.
+func TestTheAgentRunsWithoutTheSocketOfAKubelet(t *testing.T) {
+	cfg := config.Default()
+	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.CgroupDriver, cfg.Root, cfg.PodLogs = t.TempDir(), "n", "unix:///nowhere/runtime", node.DriverNone, t.TempDir(), t.TempDir()
+	cfg.Socket, cfg.Listen, cfg.PodResources = t.TempDir()+"/socket", "", true
+	noErr(t, os.WriteFile(filepath.Join(cfg.Root, "pod-resources"), nil, 0o600))
+	var said strings.Builder
+	a, err := New(cfg, nil, Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
+	noErr(t, err)
+	if !strings.Contains(said.String(), "no client can ask for the resources of pods until monopod starts again: listen on ") {
+		t.Errorf("logged %s", said.String())
+	}
+	var reasons []string
+	a.events.List("").Each(func(e *v1.Event) bool {
+		reasons = append(reasons, e.Reason)
+		return true
+	})
+	if !slices.Contains(reasons, "FailedListen") {
+		t.Errorf("events %q", reasons)
+	}
+	a.runs(t)
 }

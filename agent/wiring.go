@@ -164,14 +164,14 @@ func (a *Agent) openHolds(checkpoints []*checkpoint.Checkpoint) {
 }
 
 // listenPodResources binds the socket on which clients of a kubelet ask what containers have for
-// themselves; nil: the settings want none, or no disk has room for it, without which pods can run.
-func (a *Agent) listenPodResources() (*podresources.Server, error) {
-	path := a.root.Path("pod-resources", "kubelet.sock")
+// themselves; nil: the settings want none, or it cannot be bound, without which pods can run. The
+// lock of the root folder is held, so that no other agent has the socket.
+func (a *Agent) listenPodResources() *podresources.Server {
 	if !a.cfg.PodResources {
-		return nil, nil
+		return nil
 	}
 	s, err := podresources.Listen(podresources.Config{
-		Path:        path,
+		Path:        a.root.Path("pod-resources", "kubelet.sock"),
 		Active:      func() []*v1.Pod { return overview.Active(a.store) },
 		Pod:         a.store.Pod,
 		CPUs:        func(uid, container string) []int { return a.pins.Own(uid, container) },
@@ -179,11 +179,15 @@ func (a *Agent) listenPodResources() (*podresources.Server, error) {
 		Count:       a.metrics.PodResources,
 		Log:         a.log,
 	})
-	if disk.Unwritable(err) {
-		a.log.Error("no client can ask for the resources of pods: make room on the disk of the root folder, and start monopod again", "err", err)
-		return nil, nil
+	if err != nil {
+		text := "no client can ask for the resources of pods until monopod starts again: " + err.Error()
+		if disk.Unwritable(err) {
+			text += ": make room on the disk of the root folder"
+		}
+		a.log.Error(text)
+		a.recordTrouble("FailedListen", text)
 	}
-	return s, err
+	return s
 }
 
 // requests returns the requests that the owner may send to the agent.

@@ -37,6 +37,9 @@ func Read(flag func(name string) (text, by string)) (c Config, warnings []decode
 		}
 	}
 	c.derive()
+	if setting, err := c.checkReserved(); err != nil {
+		return c, warnings, fmt.Errorf("%s: %w", setting, err)
+	}
 	return c, warnings, nil
 }
 
@@ -227,6 +230,9 @@ func (r *reader) levels() {
 		case base == EnforceAgent:
 			r.reservedLevel(name, base, isCompressible, "kubeReserved", c.KubeReserved, c.KubeReservedCgroup)
 		}
+	}
+	if setting, err := c.checkReserved(); err != nil {
+		r.Refuse(setting, err.Error())
 	}
 }
 

@@ -120,26 +120,47 @@ func (l *log) read(part []byte, err error, isFormer bool) error {
 		if !is {
 			continue
 		}
-		k.At, k.Former = time.Now(), isFormer
-		if isFormer {
-			k.At, is = loggedAt(line)
+		at, isComparable := loggedAt(line)
+		switch {
+		case isComparable:
+			k.At = at
+		case isFormer:
+			continue
+		default:
+			k.At = time.Now()
 		}
-		if is {
-			l.seen(k)
-		}
+		k.Former = isFormer
+		l.seen(k)
 	}
 	return nil
 }
 
-// loggedAt returns when a record was logged, from its time on the kernel's own clock; false: that
-// clock does not go as the monotonic one, as after a snapshot of a virtual machine.
-func loggedAt(line string) (time.Time, bool) {
+// clocks are those by one of which the kernel's own clock goes: the adjusted one on some virtual
+// machines, the other one elsewhere. They drift from each other by seconds a day.
+var clocks = []int32{unix.CLOCK_MONOTONIC, unix.CLOCK_MONOTONIC_RAW}
+
+// loggedAt returns when a record was logged, from its time on the kernel's own clock: the latest
+// time that a clock allows; false: the kernel's clock goes as none of them, as after a snapshot of a
+// virtual machine.
+func loggedAt(line string) (at time.Time, isComparable bool) {
 	fields := strings.SplitN(line, ",", 4)
-	var now unix.Timespec
-	if len(fields) < 4 || unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
+	if len(fields) < 4 {
 		return time.Time{}, false
 	}
 	stamp, err := strconv.ParseInt(fields[2], 10, 53) // microseconds
-	ago := time.Duration(now.Nano()) - time.Duration(stamp)*time.Microsecond
-	return time.Now().Add(-ago), err == nil && ago > -time.Second
+	if err != nil {
+		return time.Time{}, false
+	}
+	for _, clock := range clocks {
+		var now unix.Timespec
+		if unix.ClockGettime(clock, &now) != nil {
+			continue
+		}
+		ago := time.Duration(now.Nano()) - time.Duration(stamp)*time.Microsecond
+		logged := time.Now().Add(-ago)
+		if ago > -time.Second && logged.After(at) {
+			at, isComparable = logged, true
+		}
+	}
+	return at, isComparable
 }

@@ -13,8 +13,8 @@ const (
 	killedCode      = 128 + 9 // SIGKILL, of the container's first process or as a shell passes it on
 )
 
-// oomEnds is how long after a kill for want of memory a container has ended at the latest that ended
-// by it: the kernel frees the memory of the process first, and the runtime's clock may have been set.
+// oomEnds is how long before or after its end a container was killed that ended by a kill for want of
+// memory: the kernel frees the memory of the process first, and the clock may have been set.
 const oomEnds = 3 * time.Second
 
 // MarkOOM sets by which kills for want of memory the containers ended. last returns the last one in
@@ -32,7 +32,7 @@ func (i *Instance) MarkOOM(last func(id string) *oom.Kill) {
 			continue
 		}
 		kill := last(n.ID)
-		if kill == nil || n.Finished.IsZero() || kill.At.Before(n.Finished.Add(-oomEnds)) {
+		if kill == nil || n.Finished.IsZero() || kill.At.Sub(n.Finished).Abs() > oomEnds {
 			continue
 		}
 		n.OOM = kill

@@ -23,7 +23,8 @@ func TestWhatEndedForWantOfMemory(t *testing.T) {
 	}{
 		{"its first process, and the runtime does not know", func(*Container) {}, end, "c1", "OOMKilled", true},
 		{"a process, whose end a shell passed on", func(*Container) {}, end.Add(-time.Second), "c1", "OOMKilled", true},
-		{"the record is read later", func(*Container) {}, end.Add(time.Minute), "c1", "OOMKilled", true},
+		{"a process, whose end the runtime saw first", func(*Container) {}, end.Add(3 * time.Second), "c1", "OOMKilled", true},
+		{"a kill that was logged long after its end", func(*Container) {}, end.Add(time.Minute), "c1", "Error", false},
 		{"a process, long before", func(*Container) {}, end.Add(-time.Minute), "c1", "Error", false},
 		{"another container", func(*Container) {}, end, "c2", "Error", false},
 		{"the runtime knows", func(n *Container) { n.Reason = "OOMKilled" }, end, "c1", "OOMKilled", true},

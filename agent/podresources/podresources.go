@@ -3,13 +3,17 @@ package podresources
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 	v1 "k8s.io/api/core/v1"
@@ -18,10 +22,13 @@ import (
 	"monopod/agent/socket"
 )
 
+// maxConns is how many connections are served at a time. Others wait.
+const maxConns = 64
+
 // Limits of each connection. A request has no more than two names.
 const (
 	maxStreams     = 16
-	maxRequest     = 4 << 10
+	maxRequest     = 4 << 10 // and its headers
 	connectTimeout = 5 * time.Second
 	idleTimeout    = time.Minute
 )
@@ -48,9 +55,14 @@ type Server struct {
 	grpc   *grpc.Server
 }
 
-// Listen makes the folder of the socket and binds it.
+// Listen makes the folder of the socket and binds it. No other agent may have the same path: a client
+// that has the folder may leave anything there, so that what is there makes place, also a socket that
+// a process answers on.
 func Listen(c Config) (*Server, error) {
 	if err := openFolder(filepath.Dir(c.Path)); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", c.Path, err)
+	}
+	if err := clearPath(c.Path); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", c.Path, err)
 	}
 	at, err := socket.Listen(c.Path)
@@ -60,7 +72,7 @@ func Listen(c Config) (*Server, error) {
 	g := &guard{count: c.Count, log: c.Log}
 	s := &Server{config: c, socket: at, grpc: grpc.NewServer(
 		grpc.UnaryInterceptor(g.answer),
-		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxRecvMsgSize(maxRequest), grpc.ConnectionTimeout(connectTimeout),
+		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxRecvMsgSize(maxRequest), grpc.MaxHeaderListSize(maxRequest), grpc.ConnectionTimeout(connectTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTimeout}),
 		grpc.WaitForHandlers(true))}
 	api.RegisterPodResourcesListerServer(s.grpc, s)
@@ -76,6 +88,16 @@ func openFolder(dir string) error {
 	return os.Chmod(dir, mode)
 }
 
+// clearPath removes what is at the path, and follows no link. It moves a folder with something in it
+// aside within the same folder: a client could fill it faster than it is emptied.
+func clearPath(path string) error {
+	err := os.Remove(path)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return os.Rename(path, path+"."+strconv.FormatInt(time.Now().UnixNano(), 36))
+}
+
 // Run serves until ctx ends, and removes the socket. It returns an error only if serving ended by
 // itself.
 func (s *Server) Run(ctx context.Context) error {
@@ -85,19 +107,11 @@ func (s *Server) Run(ctx context.Context) error {
 	defer s.socket.Remove()
 	stop := context.AfterFunc(ctx, s.grpc.Stop)
 	defer stop()
-	err := s.grpc.Serve(s.socket)
+	err := s.grpc.Serve(netutil.LimitListener(s.socket, maxConns))
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
-}
-
-// Close releases what Listen bound, for a server that is not run.
-func (s *Server) Close() {
-	if s != nil {
-		s.socket.Close()
-		s.socket.Remove()
-	}
 }
 
 // List returns what the containers of all active pods have.

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -251,22 +252,95 @@ func TestTheSocketIsRootsAloneAndMadeAgain(t *testing.T) {
 	}
 }
 
-func TestASocketThatIsNotServedIsReleased(t *testing.T) {
-	c := (&node{}).config(filepath.Join(t.TempDir(), "s"))
-	s, err := Listen(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Listen(c); err == nil || !strings.Contains(err.Error(), "something answers there already") {
-		t.Errorf("a second one: %v", err)
-	}
-	s.Close()
-	if _, err := os.Lstat(c.Path); !os.IsNotExist(err) {
-		t.Errorf("the socket is still there: %v", err)
-	}
+func TestWithoutASocketNothingIsServed(t *testing.T) {
 	var none *Server
-	none.Close()
 	if err := none.Run(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A client has the folder, such as a container with it as a hostPath. What it leaves there keeps no
+// agent from listening.
+func TestTheSocketReplacesWhatIsThere(t *testing.T) {
+	precious := filepath.Join(t.TempDir(), "precious")
+	if err := os.WriteFile(precious, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, leave := range map[string]func(path string) error{
+		"nothing":                     func(string) error { return nil },
+		"a file":                      func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"a folder":                    func(path string) error { return os.Mkdir(path, 0o700) },
+		"a folder with something":     func(path string) error { return os.MkdirAll(filepath.Join(path, "a", "b"), 0o700) },
+		"a link to nothing":           func(path string) error { return os.Symlink("/nowhere", path) },
+		"a link to a file":            func(path string) error { return os.Symlink(precious, path) },
+		"a link to a folder":          func(path string) error { return os.Symlink(filepath.Dir(precious), path) },
+		"a socket that it answers on": func(path string) error { return listens(t, path) },
+	} {
+		path := filepath.Join(t.TempDir(), "kubelet.sock")
+		if err := leave(path); err != nil {
+			t.Fatal(err)
+		}
+		client, end := serve(t, (&node{}).config(path))
+		if _, err := client.List(t.Context(), &api.ListPodResourcesRequest{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		end()
+		if _, err := os.Lstat(precious); err != nil {
+			t.Errorf("%s: a link was followed: %v", name, err)
+		}
+	}
+}
+
+// listens binds a socket until the test ends.
+func listens(t *testing.T, path string) error {
+	l, err := net.Listen("unix", path)
+	if err == nil {
+		t.Cleanup(func() { l.Close() })
+	}
+	return err
+}
+
+func TestARequestWithLongHeadersIsRefused(t *testing.T) {
+	client, _ := serve(t, (&node{}).config(filepath.Join(t.TempDir(), "s")))
+	for size, isRefused := range map[int]bool{maxRequest / 2: false, maxRequest: true, 8 << 20: true} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "x", strings.Repeat("x", size))
+		if _, err := client.List(ctx, &api.ListPodResourcesRequest{}); (err != nil) != isRefused {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
+func TestMoreConnectionsThanTheMaximumWait(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	serve(t, (&node{}).config(path))
+	var open []net.Conn
+	isServed := func(c net.Conn, within time.Duration) bool {
+		_ = c.SetReadDeadline(time.Now().Add(within))
+		n, _ := c.Read(make([]byte, 9)) // the server's settings
+		return n > 0
+	}
+	for range maxConns + 1 {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, c)
+	}
+	for k, c := range open[:maxConns] {
+		if !isServed(c, 10*time.Second) {
+			t.Fatalf("connection %d is not served", k+1)
+		}
+	}
+	last := open[maxConns]
+	if isServed(last, 100*time.Millisecond) {
+		t.Error("one more is served")
+	}
+	open[0].Close()
+	if !isServed(last, 10*time.Second) {
+		t.Error("the last one is not served after another left")
 	}
 }
