@@ -1,10 +1,14 @@
 package support
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
+	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,44 +20,106 @@ import (
 // Mark replaces what is hidden.
 const Mark = message.Mark
 
-// The shortest values that are looked for in texts: shorter ones are also words of other meaning,
-// and a line of a longer value is its own only if it has some length.
-const (
-	leastValue = 6
-	leastLine  = 12
-)
+// leastValue is the length of the shortest values that are looked for in texts: shorter ones are
+// also words of other meaning.
+const leastValue = 6
 
 // Secrets are values that no text of an archive may quote. The zero value has none.
-type Secrets struct{ values []string }
+type Secrets struct {
+	values   []string          // in all their forms
+	replacer *strings.Replacer // of the values; nil: to be built
+}
 
-// Add adds a value, its lines, and both as base64 has them.
+// Add adds a value and its lines, in the forms that texts quote them in.
 func (s *Secrets) Add(value string) {
-	value = strings.TrimSpace(value)
-	s.add(value, leastValue)
+	s.add(value)
 	for line := range strings.Lines(value) {
-		s.add(strings.TrimSpace(line), leastLine)
+		s.add(line)
 	}
 }
 
-func (s *Secrets) add(value string, least int) {
-	if len(value) >= least {
-		s.values = append(s.values, value, base64.StdEncoding.EncodeToString([]byte(value)))
+// add adds all forms of one value, with the space around it and without.
+func (s *Secrets) add(value string) {
+	trimmed := strings.TrimSpace(value)
+	if len(trimmed) < leastValue {
+		return
 	}
+	s.values = append(s.values, trimmed, url.QueryEscape(trimmed), url.PathEscape(trimmed))
+	s.values = append(s.values, quoted(trimmed)...)
+	s.values = append(s.values, encoded(value)...)
+	s.values = append(s.values, encoded(trimmed)...)
+	s.replacer = nil
 }
 
-// AddObject adds the values of a ConfigMap or Secret.
+// quoted returns a value as JSON, with and without escapes for HTML, and Go have it between quotes.
+func quoted(value string) []string {
+	html, _ := json.Marshal(value) // a string always marshals
+	var plain bytes.Buffer
+	e := json.NewEncoder(&plain)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(value)
+	all := []string{string(html), strings.TrimSpace(plain.String()), strconv.Quote(value)}
+	for i, text := range all {
+		all[i] = text[1 : len(text)-1]
+	}
+	return all
+}
+
+// encoded returns a value as each variant of base64 has it.
+func encoded(value string) (all []string) {
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+		all = append(all, e.EncodeToString([]byte(value)))
+	}
+	return all
+}
+
+// AddObject adds the values of a ConfigMap or Secret, and the parts of a Secret's values.
 func (s *Secrets) AddObject(o *manifests.Object) {
 	if m := o.ConfigMap; m != nil {
 		for _, value := range m.Data {
 			s.Add(value)
 		}
+		for _, value := range m.BinaryData {
+			s.Add(string(value))
+		}
 	}
 	if m := o.Secret; m != nil {
 		for _, value := range m.Data {
-			s.Add(string(value))
+			s.addSecret(string(value))
 		}
 		for _, value := range m.StringData {
-			s.Add(value)
+			s.addSecret(value)
+		}
+	}
+}
+
+// addSecret adds a value of a Secret and its parts: what stands behind a name in its lines, and,
+// if it is JSON, such as the credentials of a registry, its strings.
+func (s *Secrets) addSecret(value string) {
+	s.Add(value)
+	for line := range strings.Lines(value) {
+		if at := strings.IndexAny(line, "=:"); at >= 0 {
+			s.add(strings.Trim(strings.TrimSpace(line[at+1:]), `"'`))
+		}
+	}
+	var content any
+	if json.Unmarshal([]byte(value), &content) == nil {
+		s.addStrings(content)
+	}
+}
+
+// addStrings adds the strings of decoded JSON.
+func (s *Secrets) addStrings(content any) {
+	switch content := content.(type) {
+	case string:
+		s.Add(content)
+	case []any:
+		for _, one := range content {
+			s.addStrings(one)
+		}
+	case map[string]any:
+		for _, one := range content {
+			s.addStrings(one)
 		}
 	}
 }
@@ -93,6 +159,13 @@ func (s *Secrets) addHeaders(a *v1.HTTPGetAction) {
 
 // Hide returns a text with each of the values replaced, the longest first.
 func (s *Secrets) Hide(text string) string {
+	if s.replacer == nil {
+		s.replacer = s.build()
+	}
+	return s.replacer.Replace(text)
+}
+
+func (s *Secrets) build() *strings.Replacer {
 	slices.SortFunc(s.values, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})
@@ -101,7 +174,7 @@ func (s *Secrets) Hide(text string) string {
 	for _, value := range s.values {
 		pairs = append(pairs, value, Mark)
 	}
-	return strings.NewReplacer(pairs...).Replace(text)
+	return strings.NewReplacer(pairs...)
 }
 
 // Where a configuration has what may be a secret: the values of keys that are named so, in lines of
