@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,23 +174,4 @@ func (s *Secrets) build() *strings.Replacer {
 		pairs = append(pairs, value, Mark)
 	}
 	return strings.NewReplacer(pairs...)
-}
-
-// Where a configuration has what may be a secret: the values of keys that are named so, in lines of
-// TOML and YAML and anywhere in JSON, and the user of a URL.
-var secretPlaces = []*regexp.Regexp{
-	regexp.MustCompile(`(?im)^(\s*"?[\w.-]*` + secretNames + `[\w.-]*"?\s*[:=]\s*)[^\s{\[].*$`),
-	regexp.MustCompile(`(?i)("[\w.-]*` + secretNames + `[\w.-]*"\s*:\s*)"(?:[^"\\]|\\.)*"`),
-	regexp.MustCompile(`(?i)([\w.-]*` + secretNames + `[\w.-]*\s*=\s*)"(?:[^"\\]|\\.)*"`),
-	regexp.MustCompile(`(\w://)[^/\s"@]+@`),
-}
-
-const secretNames = `(?:password|passwd|secret|token|auth|credential|key)`
-
-// HideConfig returns the text of a configuration file without what may be a secret.
-func HideConfig(text string) string {
-	for _, place := range secretPlaces {
-		text = place.ReplaceAllString(text, "${1}"+Mark)
-	}
-	return text
 }

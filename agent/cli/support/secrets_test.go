@@ -55,24 +55,6 @@ func TestValuesAreHiddenWhereverTheyAreQuoted(t *testing.T) {
 	}
 }
 
-func TestAConfigurationIsShownWithoutItsSecrets(t *testing.T) {
-	for text, want := range map[string]string{
-		"  password = \"p4ss\"\n  username = \"u\"":        "  password = <elided>\n  username = \"u\"",
-		"identitytoken = 'abc'":                            "identitytoken = <elided>",
-		"[plugins.\"x\".registry.configs.\"r\".auth]":      "[plugins.\"x\".registry.configs.\"r\".auth]",
-		"auth = { username = \"u\", password = \"p4ss\" }": "auth = { username = \"u\", password = <elided> }",
-		`{"type":"x","password":"p4\"ss","mtu":1400}`:      `{"type":"x","password":<elided>,"mtu":1400}`,
-		"server = \"https://me:p4ss@registry.example\"":    "server = \"https://<elided>registry.example\"",
-		"root = \"/var/lib/containerd\"":                   "root = \"/var/lib/containerd\"",
-		"nameserver 192.0.2.1":                             "nameserver 192.0.2.1",
-	} {
-		got := HideConfig(text)
-		if got != want || strings.Contains(got, "p4") {
-			t.Errorf("%s becomes\n%s\nwant\n%s", text, got, want)
-		}
-	}
-}
-
 // about.txt: "Where other texts quote such a value of six characters or more, it is replaced".
 func TestValuesAreHiddenInTheFormsThatTextsQuoteThemIn(t *testing.T) {
 	asJSON := func(s string) string { b, _ := json.Marshal(s); return string(b) }
