@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -25,8 +27,9 @@ const leastValue = 6
 
 // Secrets are values that no text of an archive may quote. The zero value has none.
 type Secrets struct {
-	values   []string          // in all their forms
+	values   map[string]string // what replaces each form of a value
 	replacer *strings.Replacer // of the values; nil: to be built
+	longest  int               // the bytes of the longest form
 }
 
 // Add adds a value and its lines, in the forms that texts quote them in.
@@ -43,11 +46,32 @@ func (s *Secrets) add(value string) {
 	if len(trimmed) < leastValue {
 		return
 	}
-	s.values = append(s.values, trimmed, url.QueryEscape(trimmed), url.PathEscape(trimmed))
-	s.values = append(s.values, quoted(trimmed)...)
-	s.values = append(s.values, encoded(value)...)
-	s.values = append(s.values, encoded(trimmed)...)
+	forms := []string{trimmed, url.QueryEscape(trimmed), url.PathEscape(trimmed), percents(trimmed)}
+	for _, form := range slices.Concat(forms, quoted(trimmed), encoded(value), encoded(trimmed)) {
+		s.replace(form, Mark)
+	}
+}
+
+func (s *Secrets) replace(text, by string) {
+	if s.values == nil {
+		s.values = map[string]string{}
+	}
+	s.values[text] = by
+	s.longest = max(s.longest, len(text))
 	s.replacer = nil
+}
+
+// percents returns a value with all but letters and digits as URLs may have it.
+func percents(value string) string {
+	var out strings.Builder
+	for _, b := range []byte(value) {
+		if b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' {
+			out.WriteByte(b)
+		} else {
+			fmt.Fprintf(&out, "%%%02X", b)
+		}
+	}
+	return out.String()
 }
 
 // quoted returns a value as JSON, with and without escapes for HTML, and Go have it between quotes.
@@ -165,13 +189,12 @@ func (s *Secrets) Hide(text string) string {
 }
 
 func (s *Secrets) build() *strings.Replacer {
-	slices.SortFunc(s.values, func(a, b string) int {
+	texts := slices.SortedFunc(maps.Keys(s.values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})
-	s.values = slices.Compact(s.values)
 	var pairs []string
-	for _, value := range s.values {
-		pairs = append(pairs, value, Mark)
+	for _, text := range texts {
+		pairs = append(pairs, text, s.values[text])
 	}
 	return strings.NewReplacer(pairs...)
 }
