@@ -81,8 +81,8 @@ func pack(w io.Writer, dir string, at time.Time, parts []Part) error {
 func aboutText(at time.Time, parts []Part) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "What `monopod support` found on %s.\n\n", at.Format(time.RFC3339))
-	out.WriteString("Left out: values of Secrets and ConfigMaps, values of variables, headers of probes, and lines of\n" +
-		"the runtime's configuration that name a password, a token, a key or an auth. Where other texts\n" +
+	out.WriteString("Left out: values of Secrets and ConfigMaps, values of variables, headers of probes, and what\n" +
+		"the runtime's configuration has for a password, a token, a key or an auth. Where other texts\n" +
 		"quote such a value of six characters or more, it is replaced by " + Mark + ".\n" +
 		"Values that a former version of a Secret, a ConfigMap or a pod had are not known, and so they\n" +
 		"stay where a text quotes them.\n" +

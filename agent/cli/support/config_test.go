@@ -29,7 +29,7 @@ func TestAConfigurationIsShownWithoutItsSecrets(t *testing.T) {
 	}
 }
 
-// about.txt: "Left out: ... lines of the runtime's configuration that name a password, a token, a key or an auth".
+// The values of keys that are named like secrets are hidden in each form that TOML, YAML and JSON have.
 func TestSecretsOfAConfigurationAreHiddenInEachFormOfAFile(t *testing.T) {
 	for name, text := range map[string]string{
 		"hosts.toml header, in containerd's documented form": "[host.\"https://r.example\".header]\n  Authorization = [\"Basic dTpwNHNzdzByZA==\"]\n",

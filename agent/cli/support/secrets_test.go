@@ -55,7 +55,7 @@ func TestValuesAreHiddenWhereverTheyAreQuoted(t *testing.T) {
 	}
 }
 
-// about.txt: "Where other texts quote such a value of six characters or more, it is replaced".
+// Logs, messages and manifests quote a value in forms of their own.
 func TestValuesAreHiddenInTheFormsThatTextsQuoteThemIn(t *testing.T) {
 	asJSON := func(s string) string { b, _ := json.Marshal(s); return string(b) }
 	secret := func(v string) *Secrets {
