@@ -72,7 +72,7 @@ var (
 		"agent/cli/cp":        {"agent/print", "agent/disk", "agent/runtimewords", "agent/stream"},
 		"agent/cli/forward":   {"agent/print", "agent/stream"},
 		"agent/cli/diff":      {"agent/admission", "agent/checkpoint", "agent/cli/client", "agent/print", "agent/config", "agent/hold", "agent/outlook", "agent/plan", "agent/podstatus", "agent/rollout", "agent/status", "agent/update", "manifests"},
-		"agent/cli/support":   {"agent/message", "manifests"},
+		"agent/cli/support":   {"agent/message", "manifests", "manifests/decode"},
 		"agent/cli/owner":     {"agent/cli/client", "agent/cli/command"},
 		"agent/cli/logs":      {"agent/cli/client", "agent/print", "agent/podlog", "manifests/defaults"},
 		"agent/print":         {"agent/events", "agent/message", "agent/podspec", "agent/status", "manifests/defaults"},

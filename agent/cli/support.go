@@ -19,9 +19,10 @@ func supportCommand() *cli.Command {
 		Description: `
 The archive is for whoever helps: what "monopod doctor" and the other commands
 print, the settings, the last log of the agent and of containers that are not
-well, and the configuration of the runtime and the network. It has no value of a
-Secret, of a ConfigMap or of a variable; about.txt in it says what is there. Look
-through it before it is sent.
+well, and the configuration of the runtime and the network. It has no value that a
+Secret, a ConfigMap or a variable has now; values that a former version had are not
+known, and a log may quote one. about.txt in it says what is there. Look through it
+before it is sent.
 
 It works without an agent, too: then it has what the last one reported. Give it
 the flags that "monopod run" gets. FILE is made in this folder with a name of its

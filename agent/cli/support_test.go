@@ -17,6 +17,7 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/cli/clitest"
+	"monopod/agent/config"
 	"monopod/agent/events"
 	"monopod/agent/server"
 	"monopod/agent/status"
@@ -159,5 +160,104 @@ func TestTheConfigurationOfTheRuntimeIsThereWithoutPasswords(t *testing.T) {
 	all := configFiles(root)
 	if len(all) != 1 || all[0].Name != "machine/etc/containerd/config.toml" || all[0].Text != "version = 2\npassword = <elided>\n" {
 		t.Errorf("the files are %+v", all)
+	}
+}
+
+// A number that is not in quotes makes a manifest wrong, and its problem quotes it; no pod has it.
+func TestTheSupportArchiveHasNoValueOfAManifestThatIsNotAccepted(t *testing.T) {
+	problem := func(field, value string) status.Problem {
+		return status.Problem{File: "/etc/m/p.yaml", Line: 9, Column: 31, Field: field,
+			Message: "expected a string, got a number (" + value + "): put it in quotes, \"" + value + "\""}
+	}
+	root := clitest.Previous(t, "[]", status.Manifests{Dir: "/etc/m", Files: []status.File{{Path: "/etc/m/p.yaml", Problems: []status.Problem{
+		problem("spec.containers[0].env[0].value", "90817263"), problem("spec.containers[0].env[1].value", "5937"),
+		problem("spec.containers[0].command[1]", "31415"),
+	}}}})
+	var out, errs bytes.Buffer
+	if err := execute(t.Context(), strings.NewReader(""), &out, &errs, "support", "--socket", "/nowhere/s", "--root", root, "--node-name", "n1", "-"); err != nil {
+		t.Fatal(err)
+	}
+	all := archived(t, out.Bytes())
+	for _, name := range []string{"ps.txt", "files.txt", "manifests.json"} {
+		if text := all[name]; strings.Contains(text, "90817263") || strings.Contains(text, "5937") || !strings.Contains(text, "31415") {
+			t.Errorf("%s is\n%s", name, text)
+		}
+	}
+}
+
+// A runtime splits long lines into parts (P, then F). A value at the border of two parts is a value.
+func TestTheSupportArchiveHasNoValueInAnotherForm(t *testing.T) {
+	for name, lines := range map[string]string{
+		"split by the runtime":     "2026-05-04T11:00:00.000000000Z stdout P attempt 1 value-of\n2026-05-04T11:00:00.000000001Z stdout F -a-secret\n",
+		"base64 with its last \\n": "2026-05-04T11:00:00.000000000Z stdout F k: dmFsdWUtb2YtYS1zZWNyZXQK\n",
+		"percent-encoded":          "2026-05-04T11:00:00.000000000Z stdout F GET /?k=value%2Dof%2Da%2Dsecret\n",
+	} {
+		root, logs := supportRoot(t)
+		if err := os.WriteFile(filepath.Join(logs, "default_db-n1_u1", "main", "1.log"), []byte(lines), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		if err := execute(t.Context(), strings.NewReader(""), &out, &errs, "support", "--socket", "/nowhere/s", "--root", root, "--pod-logs", logs, "-"); err != nil {
+			t.Fatal(err)
+		}
+		text := archived(t, out.Bytes())["logs/default_db-n1_main.log"]
+		for _, leak := range []string{"-a-secret", "dmFsdWUtb2YtYS1zZWNyZXQ", "%2Dof%2Da"} {
+			if strings.Contains(text, leak) {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+	}
+}
+
+// A container writes one line without an end: what is collected is bounded before it is all in memory.
+func TestTheSupportArchiveKeepsTheEndOfALongLine(t *testing.T) {
+	root, logs := supportRoot(t)
+	f, err := os.Create(filepath.Join(logs, "default_db-n1_u1", "main", "1.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := "2026-05-04T11:00:00.000000000Z stdout P " + strings.Repeat("x", 16<<10) + "\n"
+	for range 2048 { // 32 MiB
+		if _, err := f.WriteString(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Close()
+	x := newExamined(t.Context(), configOf(root, logs))
+	for _, p := range x.containerLogs(t.Context()) {
+		if len(p.Text) > 8<<20 {
+			t.Errorf("%s: %d MiB are kept until the archive is written, of which it has 1", p.Name, len(p.Text)>>20)
+		}
+	}
+}
+
+func configOf(root, logs string) config.Config {
+	c := config.Default()
+	c.Root, c.PodLogs, c.Socket = root, logs, "/nowhere/s"
+	return c
+}
+
+func TestTheSupportArchiveHasTheManagedRuntime(t *testing.T) {
+	root, logs := supportRoot(t)
+	dir := filepath.Join(root, "containerd")
+	if err := os.MkdirAll(filepath.Join(dir, "net.d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{"config.toml": "version = 3\npassword = \"p4ss\"\n", "net.d/10-monopod.conflist": `{"name": "n"}`,
+		"log": "level=info msg=\"key: [\"\nlevel=info token=p4ss\nlevel=info msg=value-of-a-secret\n"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out, errs bytes.Buffer
+	if err := execute(t.Context(), strings.NewReader(""), &out, &errs, "support", "--socket", "/nowhere/s", "--root", root, "--pod-logs", logs, "-"); err != nil {
+		t.Fatal(err)
+	}
+	all := archived(t, out.Bytes())
+	for name, want := range map[string]string{"managed/config.toml": "version = 3\npassword = <elided>\n", "managed/net.d/10-monopod.conflist": `{"name": "n"}`,
+		"managed/log": "level=info msg=\"key: <elided>\nlevel=info token=<elided>\nlevel=info msg=<elided>\n"} {
+		if all[name] != want {
+			t.Errorf("%s is %q, want %q", name, all[name], want)
+		}
 	}
 }

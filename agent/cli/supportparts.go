@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -22,6 +21,7 @@ import (
 	"monopod/agent/cli/support"
 	"monopod/agent/config"
 	"monopod/agent/doctor"
+	"monopod/agent/managed"
 	"monopod/agent/print"
 	"monopod/agent/status"
 )
@@ -53,6 +53,7 @@ func newExamined(ctx context.Context, cfg config.Config) *examined {
 		x.secrets.AddPod(p)
 		status.HideValues(p)
 	}
+	x.addProblems()
 	objects, _ := checkpoint.SavedObjects(cfg.Root) // none is known, and so none is quoted by a report
 	for _, o := range objects {
 		x.secrets.AddObject(o)
@@ -63,6 +64,19 @@ func newExamined(ctx context.Context, cfg config.Config) *examined {
 		}
 	}
 	return x
+}
+
+// addProblems adds the values that problems with the manifests quote.
+func (x *examined) addProblems() {
+	m := x.known.Manifests
+	for _, p := range slices.Concat(m.Problems, m.Settings, m.Reports) {
+		x.secrets.AddProblem(p)
+	}
+	for _, f := range slices.Concat(m.Files, m.Leaving) {
+		for _, p := range f.Problems {
+			x.secrets.AddProblem(p)
+		}
+	}
 }
 
 // collected is a part that is to be collected.
@@ -102,17 +116,16 @@ var collectedParts = []collected{
 // parts collects all parts.
 func (x *examined) parts(ctx context.Context) (all []support.Part) {
 	for _, c := range collectedParts {
-		var text bytes.Buffer
+		var text support.Tail
 		ctx, cancel := context.WithTimeout(ctx, partTimeout)
 		err := c.text(x, ctx, &text)
 		cancel()
 		if errors.Is(err, client.ErrDown) {
 			err = nil // the text says so
 		}
-		all = append(all, support.Part{Name: c.name, What: c.what, Text: text.String(), Err: err})
+		all = append(all, text.Part(c.name, c.what, err))
 	}
-	all = append(all, x.containerLogs(ctx)...)
-	return append(all, configFiles("/")...)
+	return slices.Concat(all, x.containerLogs(ctx), configFiles("/"), x.managedRuntime())
 }
 
 // options are those of a command whose notes stand above its output.
@@ -223,11 +236,11 @@ func (x *examined) log(ctx context.Context, p *v1.Pod, container string, previou
 	}
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
-	var text bytes.Buffer
+	var text support.Tail
 	prefix := false
 	err := logs.Print(ctx, &text, logs.Options{Source: x.source, PodLogs: x.cfg.PodLogs, Pod: p.Name, Namespace: p.Namespace, Containers: []string{container},
 		Previous: previous, Timestamps: true, Tail: &logTail, Prefix: &prefix, Notes: io.Discard})
-	return support.Part{Name: "logs/" + name + ".log", What: what, Text: text.String(), Err: err}
+	return text.Part("logs/"+name+".log", what, err)
 }
 
 // configPaths are where runtimes and networks are configured.
@@ -242,10 +255,47 @@ func configFiles(root string) (all []support.Part) {
 	for _, pattern := range configPaths {
 		paths, _ := filepath.Glob(filepath.Join(root, pattern))
 		for _, path := range paths {
-			text, err := os.ReadFile(path)
 			name := strings.TrimPrefix(path, strings.TrimSuffix(root, "/")+"/")
-			all = append(all, support.Part{Name: "machine/" + name, What: "/" + name, Text: support.HideConfig(string(text)), Err: err})
+			all = append(all, configFile(path, "machine/"+name, "/"+name))
 		}
 	}
 	return all
+}
+
+// configFile returns a file without what may be a secret.
+func configFile(path, name, what string) support.Part {
+	text, err := os.ReadFile(path)
+	return support.Part{Name: name, What: what, Text: support.HideConfig(string(text)), Err: err}
+}
+
+// managedRuntime returns the configuration of the runtime that the agent runs, and the end of its log.
+func (x *examined) managedRuntime() (all []support.Part) {
+	dir := filepath.Join(x.cfg.Root, managed.Folder)
+	for _, pattern := range []string{"config.toml", "net.d/*"} {
+		paths, _ := filepath.Glob(filepath.Join(dir, pattern))
+		for _, path := range paths {
+			all = append(all, configFile(path, "managed"+strings.TrimPrefix(path, dir), path))
+		}
+	}
+	path := filepath.Join(dir, "log")
+	if f, err := os.Open(path); err == nil {
+		defer f.Close()
+		all = append(all, managedLog(f, path))
+	}
+	return all
+}
+
+// managedLog returns the end of a runtime's log. Each of its lines is hidden alone: a bracket in one
+// does not hide what follows.
+func managedLog(f io.Reader, path string) support.Part {
+	var end support.Tail
+	_, err := io.Copy(&end, f)
+	p := end.Part("managed/log", "the last of "+path, err)
+	var text strings.Builder
+	for line := range strings.Lines(p.Text) {
+		content := strings.TrimSuffix(line, "\n")
+		text.WriteString(support.HideConfig(content) + line[len(content):])
+	}
+	p.Text = text.String()
+	return p
 }

@@ -22,6 +22,7 @@ type Part struct {
 	What string // for whoever looks into the archive, such as "the pods, as ps prints them"
 	Text string
 	Err  error // why it is missing or incomplete; nil: it is whole
+	Cut  bool  // the text had more before it, and so may begin within a value
 }
 
 // AboutFile is the file of the archive that says what is in it.
@@ -37,6 +38,9 @@ func Write(w io.Writer, dir string, at time.Time, parts []Part, s *Secrets) ([]P
 		if p.Err != nil {
 			p.Err = errors.New(s.Hide(p.Err.Error()))
 		}
+		if p.Cut {
+			p.Text = p.Text[min(s.longest, len(p.Text)):]
+		}
 		all = append(all, shortened(p))
 	}
 	about := Part{Name: AboutFile, What: "what is in here", Text: aboutText(at, all)}
@@ -46,10 +50,10 @@ func Write(w io.Writer, dir string, at time.Time, parts []Part, s *Secrets) ([]P
 
 // shortened returns a part with at most MaxPart bytes of its text, from the start of a line on.
 func shortened(p Part) Part {
-	if len(p.Text) <= MaxPart {
+	if len(p.Text) <= MaxPart && !p.Cut {
 		return p
 	}
-	kept := p.Text[len(p.Text)-MaxPart:]
+	kept := p.Text[max(0, len(p.Text)-MaxPart):]
 	if _, rest, ok := strings.Cut(kept, "\n"); ok {
 		kept = rest
 	}
@@ -77,9 +81,11 @@ func pack(w io.Writer, dir string, at time.Time, parts []Part) error {
 func aboutText(at time.Time, parts []Part) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "What `monopod support` found on %s.\n\n", at.Format(time.RFC3339))
-	out.WriteString("Left out: values of Secrets and ConfigMaps, values of variables, headers of probes, and lines of\n" +
-		"the runtime's configuration that name a password, a token, a key or an auth. Where other texts\n" +
+	out.WriteString("Left out: values of Secrets and ConfigMaps, values of variables, headers of probes, and what\n" +
+		"the runtime's configuration has for a password, a token, a key or an auth. Where other texts\n" +
 		"quote such a value of six characters or more, it is replaced by " + Mark + ".\n" +
+		"Values that a former version of a Secret, a ConfigMap or a pod had are not known, and so they\n" +
+		"stay where a text quotes them.\n" +
 		"Commands and arguments of containers are in here, and what containers have logged.\n\n")
 	for _, p := range parts {
 		out.WriteString(p.line())

@@ -95,3 +95,24 @@ func TestADiskThatIsFullIsAnError(t *testing.T) {
 		t.Fatalf("the error is %v", err)
 	}
 }
+
+// What is left of a value that was cut when it was collected is not in the archive.
+func TestAValueThatIsCutIsNotKept(t *testing.T) {
+	s := &Secrets{}
+	s.Add("correct horse")
+	for _, rest := range []string{strings.Repeat("x", tailSize-5), "\n" + strings.Repeat("correct horse\n", tailSize/14-1) + strings.Repeat("x", 16)} {
+		var end Tail
+		for _, text := range []string{strings.Repeat("y", 3*tailSize), "correct horse", rest} {
+			_, _ = end.Write([]byte(text))
+		}
+		p := end.Part("log", "a log", nil)
+		if len(p.Text) != tailSize || !p.Cut {
+			t.Fatalf("%d bytes are kept", len(p.Text))
+		}
+		var out bytes.Buffer
+		written, err := Write(&out, "d", at, []Part{p}, s)
+		if err != nil || len(written) != 2 || strings.Contains(written[1].Text, "horse") {
+			t.Errorf("%v: %d parts have what is left of the value", err, len(written))
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package support
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -52,20 +55,53 @@ func TestValuesAreHiddenWhereverTheyAreQuoted(t *testing.T) {
 	}
 }
 
-func TestAConfigurationIsShownWithoutItsSecrets(t *testing.T) {
-	for text, want := range map[string]string{
-		"  password = \"p4ss\"\n  username = \"u\"":        "  password = <elided>\n  username = \"u\"",
-		"identitytoken = 'abc'":                            "identitytoken = <elided>",
-		"[plugins.\"x\".registry.configs.\"r\".auth]":      "[plugins.\"x\".registry.configs.\"r\".auth]",
-		"auth = { username = \"u\", password = \"p4ss\" }": "auth = { username = \"u\", password = <elided> }",
-		`{"type":"x","password":"p4\"ss","mtu":1400}`:      `{"type":"x","password":<elided>,"mtu":1400}`,
-		"server = \"https://me:p4ss@registry.example\"":    "server = \"https://<elided>registry.example\"",
-		"root = \"/var/lib/containerd\"":                   "root = \"/var/lib/containerd\"",
-		"nameserver 192.0.2.1":                             "nameserver 192.0.2.1",
+// Logs, messages and manifests quote a value in forms of their own.
+func TestValuesAreHiddenInTheFormsThatTextsQuoteThemIn(t *testing.T) {
+	asJSON := func(s string) string { b, _ := json.Marshal(s); return string(b) }
+	secret := func(v string) *Secrets {
+		s := &Secrets{}
+		s.AddObject(manifests.NewObject(nil, &v1.Secret{Data: map[string][]byte{"k": []byte(v)}}, "f"))
+		return s
+	}
+	for name, r := range map[string]struct{ value, text, leaks string }{
+		"pods.json has a termination message":     {`correct"horse&battery`, asJSON(`login correct"horse&battery failed`), `horse`},
+		"the agent's log (slog quotes)":           {`correct"horse`, `level=ERROR err="login correct\"horse failed"`, `horse`},
+		"a path with a percent-encoded value":     {"correct horse/battery", "GET /?p=" + url.QueryEscape("correct horse/battery"), "horse"},
+		"base64 as the manifest has it":           {"correct horse\n", base64.StdEncoding.EncodeToString([]byte("correct horse\n")), "Y29ycmVjdCBob3JzZ"},
+		"base64 of several lines":                 {"correct horse\nbattery staple\n", base64.StdEncoding.EncodeToString([]byte("correct horse\nbattery staple\n")), "Y29ycmVjdCBob3JzZ"},
+		"base64 for URLs":                         {"\xfb\xef\xbe correct", base64.URLEncoding.EncodeToString([]byte("\xfb\xef\xbe correct")), "IGNvcnJlY3"},
+		"lines of a log, with a time before each": {"correct-1\nhorse-22\n", "2026-05-04T11:00:00Z correct-1\n2026-05-04T11:00:00Z horse-22\n", "horse-22"},
 	} {
-		got := HideConfig(text)
-		if got != want || strings.Contains(got, "p4") {
-			t.Errorf("%s becomes\n%s\nwant\n%s", text, got, want)
+		if got := secret(r.value).Hide(r.text); strings.Contains(got, r.leaks) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestBinaryDataOfConfigMapsIsHidden(t *testing.T) {
+	s := &Secrets{}
+	s.AddObject(manifests.NewObject(&v1.ConfigMap{BinaryData: map[string][]byte{"k": []byte("correct horse")}}, nil, "f"))
+	if got := s.Hide("said correct horse"); strings.Contains(got, "correct horse") {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestPartsOfASecretAreHidden(t *testing.T) {
+	s := &Secrets{}
+	s.AddObject(manifests.NewObject(nil, &v1.Secret{Data: map[string][]byte{
+		"env":               []byte("USER=me\nPASSWORD=\"correct horse\"\nhost: battery staple\n"),
+		".dockerconfigjson": []byte(`{"auths": {"r.example": {"username": "somebody", "password": "p4ssw0rd", "list": ["in-a-list"]}}}`),
+	}}, "f"))
+	for text, want := range map[string]string{
+		"said correct horse": "said <elided>",
+		"battery staple":     "<elided>",
+		"as somebody":        "as <elided>",
+		"p4ssw0rd":           "<elided>",
+		"in-a-list":          "<elided>",
+		"me":                 "me",
+	} {
+		if got := s.Hide(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
 }
