@@ -175,8 +175,8 @@ func (w *inputWalk) isHidden(name string) bool {
 	if _, trouble := w.site.now(); trouble == siteGarbage && w.siteFell {
 		return true
 	}
-	if w.isLost() {
-		return false
+	if w.isLost() { // what a file was when it was read last
+		return slices.ContainsFunc(slices.Collect(maps.Values(w.hints)), func(names map[string]bool) bool { return names[name] })
 	}
 	for file, p := range w.papers {
 		if p.isBad() && (w.fell[file] || w.hints[file][name] || strings.Contains(p.text, name) || w.booted && w.ran[name].owner == inputURL) {

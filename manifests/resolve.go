@@ -175,6 +175,8 @@ func (r *resolution) keep(key Key) {
 	case r.doubt != "" && len(list) > 0 && IsURL(list[0].path): // its file is there and may be another one
 		r.pods[key], r.kept = pod, true
 		r.rejectURL(key, pod.File)
+	case len(list) > 0 && IsURL(list[0].path) && !s.filled.IsZero() && !proven: // a file with it may come yet
+		r.pods[key] = pod
 	case len(list) > 0:
 		r.take(key, list[0])
 	case r.refused[key] != "":
