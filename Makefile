@@ -29,15 +29,16 @@ NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 # grpcnotrace: without the request log that no page shows, and its 0.3 MB.
 # nethttpomithttp2: the endpoint and downloads speak HTTP/1.1, which has less to attack
 # and 0.5 MB less. The runtime's gRPC has an HTTP/2 of its own.
-# The commit is stamped where git can tell it, and VERSION where it is given.
-RELEASE      = CGO_ENABLED=0 go build -buildvcs=$(STAMP) -trimpath -tags grpcnotrace,nethttpomithttp2 -ldflags "-s -w$(if $(VERSION), -X monopod/agent/cli.release=$(VERSION))"
+RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithttp2 -ldflags "-s -w"
+# The commit is stamped where git can tell it, and VERSION where it is given: later flags win.
+STAMPED      = -buildvcs=$(STAMP)$(if $(VERSION), -ldflags "-s -w -X monopod/agent/cli.release=$(VERSION)")
 STAMP       := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
 .PHONY: build test lint unit arm64 e2e golden e2e-crio crio bench model mutate fuzz scale demo deb image programs vm test-vm power-cuts moments vm-deps deps root cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
-	$(RELEASE) -o bin/monopod .
+	$(RELEASE) $(STAMPED) -o bin/monopod .
 
 test: lint unit arm64 e2e
 
@@ -89,7 +90,7 @@ unit: cc dbus
 PURE := ./agent/plan ./agent/podstatus ./agent/podspec ./agent/checkpoint ./agent/rollout ./agent/hold ./agent/window ./agent/message \
 	./manifests/decode ./manifests/documents ./manifests/poduid ./cgroups
 arm64: emulator
-	GOARCH=arm64 $(RELEASE) -o bin/monopod-arm64 .
+	GOARCH=arm64 $(RELEASE) $(STAMPED) -o bin/monopod-arm64 .
 	qemu-aarch64 bin/monopod-arm64 version
 	qemu-aarch64 bin/monopod-arm64 validate testdata/manifests/web.yaml
 	GOARCH=arm64 CGO_ENABLED=0 go test -exec qemu-aarch64 $(PURE)
@@ -166,7 +167,7 @@ image: programs
 	@packaging/image
 
 programs:
-	@for arch in $(ARCHES); do GOARCH=$$arch $(RELEASE) -o bin/monopod-$$arch .; done
+	@for arch in $(ARCHES); do GOARCH=$$arch $(RELEASE) $(STAMPED) -o bin/monopod-$$arch .; done
 
 # The disk is made once, and again when its recipe changes.
 bin/vm/disk.img: testdata/vm/disk $(shell find testdata/vm/guest -type f)

@@ -33,6 +33,7 @@ type bare struct {
 	dir    string // TMPDIR of the runs
 	image  string
 	before []string // network interfaces
+	rules  []string // of iptables, as podRules returns them
 }
 
 // TestManaged has monopod start a containerd of its own.
@@ -81,7 +82,18 @@ func removesFirewall(t *testing.T) {
 func newBare(t *testing.T, r *rig.Rig, binary string) *bare {
 	dir, err := os.MkdirTemp(r.Dir, "b") // short, as paths of sockets must be
 	check(t, err)
-	return &bare{t, r, binary, dir, r.Registry.Addr + "/busybox:1", links(t)}
+	return &bare{t, r, binary, dir, r.Registry.Addr + "/busybox:1", links(t), podRules()}
+}
+
+// podRules returns the rules that the CNI plugins make for pods of managed runtimes.
+func podRules() (found []string) {
+	rules, _ := exec.Command("sh", "-c", "iptables -S; iptables -t nat -S").Output()
+	for line := range strings.Lines(string(rules)) {
+		if strings.Contains(line, `\"monopod`) || strings.Contains(line, "-A CNI-FORWARD -s") {
+			found = append(found, line)
+		}
+	}
+	return found
 }
 
 func links(t *testing.T) (names []string) {
@@ -189,10 +201,9 @@ func (b *bare) isClean() {
 		cgroups, _ := filepath.Glob(pattern)
 		left = append(left, cgroups...)
 	}
-	rules, _ := exec.Command("sh", "-c", "iptables -S; iptables -t nat -S").Output()
-	for line := range strings.Lines(string(rules)) {
-		if strings.Contains(line, `\"monopod`) || strings.Contains(line, "-A CNI-FORWARD -s") {
-			left = append(left, line)
+	for _, rule := range podRules() {
+		if !slices.Contains(b.rules, rule) {
+			left = append(left, rule)
 		}
 	}
 	if len(left) > 0 {
