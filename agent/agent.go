@@ -53,36 +53,36 @@ import (
 
 // Agent is one monopod on one root dir. New makes it, Run runs it once.
 type Agent struct {
-	cfg     config.Config                 // at start
-	live    atomic.Pointer[config.Config] // at present: the reloader writes it
-	version string
-	log     *slog.Logger
-	root    *checkpoint.Root
-	cri     *cri.Client
-	managed *managed.Runtime // nil: the runtime is somebody else's
-	store   *status.Store
-	events  *events.Recorder
-	server  *server.Server
-	healthz *server.Server       // nil: no port serves /healthz alone
-	owned   *podresources.Server // nil: no client may ask what containers have for themselves
-	source  *manifests.Source
-	fetch   *fetch.Fetcher // nil: manifests come from no URL
-	watch   *pleg.Watch
-	sync    *syncLoop
-	workers *worker.Pool
-	images  *image.Collector
-	needs   *gc.ImageNeeds
-	cgroups *node.PodCgroups
-	rotator *logrotate.Rotator
-	pins    *pinning.Keeper // nil: containers share all CPUs
-	garbage *gc.Garbage
-	trash   *gc.Trash
-	hosts   *podhosts.Keeper
-	metrics *metrics.Metrics
-	node    *node.Reporter
-	stats   *stats.Collector
-	notify  *notify.Notifier
-	once    *once // nil: an agent that keeps pods running
+	cfg          config.Config                 // at start
+	live         atomic.Pointer[config.Config] // at present: the reloader writes it
+	version      string
+	log          *slog.Logger
+	root         *checkpoint.Root
+	cri          *cri.Client
+	managed      *managed.Runtime // nil: the runtime is somebody else's
+	store        *status.Store
+	events       *events.Recorder
+	server       *server.Server
+	healthz      *server.Server       // nil: no port serves /healthz alone
+	podResources *podresources.Server // nil: no client may ask what containers have for themselves
+	source       *manifests.Source
+	fetch        *fetch.Fetcher // nil: manifests come from no URL
+	watch        *pleg.Watch
+	sync         *syncLoop
+	workers      *worker.Pool
+	images       *image.Collector
+	needs        *gc.ImageNeeds
+	cgroups      *node.PodCgroups
+	rotator      *logrotate.Rotator
+	pins         *pinning.Keeper // nil: containers share all CPUs
+	garbage      *gc.Garbage
+	trash        *gc.Trash
+	hosts        *podhosts.Keeper
+	metrics      *metrics.Metrics
+	node         *node.Reporter
+	stats        *stats.Collector
+	notify       *notify.Notifier
+	once         *once // nil: an agent that keeps pods running
 
 	reloader  *reload.Reloader    // nil: the settings are read once
 	inhibitor *shutdown.Inhibitor // nil: the shutdown of the machine is not delayed
@@ -153,7 +153,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 		a.server.Close()
 		return nil, err
 	}
-	a.owned = a.listenPodResources()
+	a.podResources = a.listenPodResources()
 	a.node, a.notify = a.newNodeReporter(machine), a.newNotifier()
 	a.reloader = a.newReloader(o)
 	if once == nil {
@@ -341,7 +341,7 @@ func (a *Agent) Run(ctx context.Context) error {
 			}
 		})
 	}
-	serve(a.owned.Run)
+	serve(a.podResources.Run)
 	for _, s := range a.servers() {
 		serve(s.Run)
 	}

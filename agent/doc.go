@@ -13,7 +13,7 @@
 //	    forward/                 forwards ports of this machine to a pod
 //	    diff/                    what manifests would change, by the agent or its last state
 //	    owner/                   stop, start, hold, release, restart, rollback, forget
-//	    support/                 an archive for whoever helps, without secrets
+//	    support/                 an archive for a person who helps, without secrets
 //	    logs/                    containers' logs in the order of time
 //	    wait/                    waits until files and pods have a result
 //	    client/                  the socket, the last known state, names

@@ -76,8 +76,8 @@ func (a *Agent) snapshots() <-chan manifests.Snapshot {
 }
 
 // settingsOfNode returns the settings for an agent of one run: the cgroups of its pods are below a
-// cgroup of its own, and those of the machine's processes stay as they are. Unless a driver was chosen, pods run without cgroups where these cannot be
-// made, as in a container of a CI system.
+// cgroup of its own, and those of the machine's processes stay as they are. Unless a driver was
+// chosen, pods run without cgroups where these cannot be made, as in a container of a CI system.
 func (o *Once) settingsOfNode(s node.NodeSettings, instance string) node.NodeSettings {
 	if o != nil {
 		s.OwnCgroup, s.MayLackCgroups = "monopod-once-"+instance, s.CgroupDriver == node.DriverAuto

@@ -92,7 +92,7 @@ func (a *Agent) prepareRuntime(ctx context.Context, down context.CancelCauseFunc
 }
 
 // runManaged keeps the agent's own runtime running, and returns after the first try to start it:
-// before that nobody need be told that it does not answer.
+// before that it is no trouble that it does not answer.
 func (a *Agent) runManaged(ctx context.Context, parts *sync.WaitGroup) {
 	if a.managed == nil {
 		return

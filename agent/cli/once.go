@@ -170,9 +170,7 @@ func runOnce(c *cli.Context) error {
 	if err := mayRun(os.Geteuid()); err != nil {
 		return cli.Exit(err, exitBroken)
 	}
-	say := func(format string, args ...any) { fmt.Fprintf(c.App.ErrWriter, "monopod: "+format+"\n", args...) }
-	sweepRuns(c, cfg, options, say)
-	if err := chooseRuntime(c.Context, &cfg, run.Pods, say); err != nil {
+	if err := prepareRuntime(c, &cfg, options, run.Pods); err != nil {
 		return cli.Exit(err, exitBroken)
 	}
 	if cfg.Root, err = once.MakeRoot(c.String("dir")); err != nil {

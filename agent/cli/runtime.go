@@ -17,6 +17,14 @@ import (
 	"monopod/cri"
 )
 
+// prepareRuntime removes what killed runs left of their runtimes, and settles which one this run has.
+// It prints what it does.
+func prepareRuntime(c *cli.Context, cfg *config.Config, o agent.Options, pods []*v1.Pod) error {
+	say := func(format string, args ...any) { fmt.Fprintf(c.App.ErrWriter, "monopod: "+format+"\n", args...) }
+	sweepRuns(c, *cfg, o, say)
+	return chooseRuntime(c.Context, cfg, pods, say)
+}
+
 // chooseRuntime settles which runtime a run of pods has: the one that the settings name, else one
 // of the machine's that can run the pods, else one of its own. It says which, and why.
 func chooseRuntime(ctx context.Context, cfg *config.Config, pods []*v1.Pod, say func(string, ...any)) error {

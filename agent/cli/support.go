@@ -17,8 +17,8 @@ func supportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "support", ArgsUsage: "[FILE|-]", Usage: "write an archive of what explains the state of this machine's agent",
 		Description: `
-The archive is for whoever helps: what "monopod doctor" and the other commands
-print, the settings, the last log of the agent and of containers that are not
+The archive is for a person who helps: what "monopod doctor" and the other
+commands print, the settings, the last log of the agent and of containers that are not
 well, and the configuration of the runtime and the network. It has no value that a
 Secret, a ConfigMap or a variable has now; values that a former version had are not
 known, and a log may quote one. about.txt in it says what is there. Look through it

@@ -119,7 +119,7 @@ func (p *process) wait(ctx context.Context) bool {
 // release takes the exit code of a child that has ended.
 func (p *process) release() {
 	if p.cmd != nil {
-		_ = p.cmd.Wait() // an error is the state, or about an output that nobody reads
+		_ = p.cmd.Wait() // an error is the state, or about an output that is not read
 		p.how = p.cmd.ProcessState.String()
 	}
 	p.fd.Close()
@@ -192,7 +192,11 @@ func (r *Runtime) adopt(pid int, unit string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, r.note(i)
+	if err := r.note(i); err != nil {
+		p.fd.Close()
+		return nil, err
+	}
+	return p, nil
 }
 
 // spawn starts a containerd and notes which one. What it started ends if that fails.
@@ -212,8 +216,8 @@ func (r *Runtime) spawn(ctx context.Context) (err error) {
 // ends if none comes.
 const child = `read -r line <&3 && exec "$@" 3<&-`
 
-// spawnChild starts a containerd as a child. It waits until it is noted: one that nobody knows would
-// never be ended.
+// spawnChild starts a containerd as a child. It waits until it is noted: one that no agent knows
+// would never be ended.
 func (r *Runtime) spawnChild() (*process, error) {
 	log, err := os.OpenFile(r.file("log"), os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -234,15 +238,16 @@ func (r *Runtime) spawnChild() (*process, error) {
 		return nil, err
 	}
 	p, err := r.adopt(cmd.Process.Pid, "")
-	if err == nil {
-		_, err = begin.WriteString("\n")
-	}
 	if err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		return nil, err
 	}
 	p.cmd = cmd
+	if _, err := begin.WriteString("\n"); err != nil {
+		p.stop(0)
+		return nil, err
+	}
 	return p, nil
 }
 

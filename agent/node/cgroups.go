@@ -184,7 +184,7 @@ func (g *PodCgroups) refresh(ctx context.Context) {
 var errNoCgroup = errors.New("there is no such cgroup")
 
 // hold limits the processes outside of pods. Cgroups that are missing are not created: their
-// processes are put there by whoever creates them.
+// processes are put there by what creates them.
 func (g *PodCgroups) hold(ctx context.Context) error {
 	var errs []error
 	for _, h := range g.Machine.Cfg.Reserved.Held {

@@ -56,8 +56,8 @@ type Server struct {
 }
 
 // Listen makes the folder of the socket and binds it. No other agent may have the same path: a client
-// that has the folder may leave anything there, so that what is there makes place, also a socket that
-// a process answers on.
+// that has the folder may leave anything there, so what is there is removed, also a socket that a
+// process answers on.
 func Listen(c Config) (*Server, error) {
 	if err := openFolder(filepath.Dir(c.Path)); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", c.Path, err)

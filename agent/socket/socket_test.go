@@ -16,7 +16,7 @@ func TestTheSocketTakesNobodysPlace(t *testing.T) {
 		err     string
 	}{
 		{"nothing there", func(*testing.T, string) {}, ""},
-		{"a socket that nobody answers on", func(t *testing.T, path string) {
+		{"a socket that no process answers on", func(t *testing.T, path string) {
 			l, err := net.Listen("unix", path)
 			if err != nil {
 				t.Fatal(err)

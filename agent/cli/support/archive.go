@@ -19,7 +19,7 @@ const MaxPart = 1 << 20
 // Part is a file of the archive.
 type Part struct {
 	Name string // its path in the archive
-	What string // for whoever looks into the archive, such as "the pods, as ps prints them"
+	What string // for the reader of the archive, such as "the pods, as ps prints them"
 	Text string
 	Err  error // why it is missing or incomplete; nil: it is whole
 	Cut  bool  // the text had more before it, and so may begin within a value
