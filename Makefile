@@ -40,7 +40,14 @@ STAMP       := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo f
 build:
 	$(RELEASE) $(STAMPED) -o bin/monopod .
 
-test: lint unit arm64 e2e
+# The end-to-end tests mostly wait for containers, so the others run beside them. What these say
+# comes after the end-to-end tests, in one piece.
+test: lint cc dbus emulator deps
+	@log=$$(mktemp); code=0; \
+	$(MAKE) --no-print-directory unit arm64 >"$$log" 2>&1 & beside=$$!; \
+	$(MAKE) --no-print-directory e2e || code=$$?; \
+	wait $$beside || code=$$?; \
+	cat "$$log"; rm -f "$$log"; exit $$code
 
 lint:
 	@echo "== gofmt"

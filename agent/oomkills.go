@@ -18,7 +18,7 @@ func (a *Agent) watchMemory(ctx context.Context) {
 	err := oom.Watch(ctx, oom.Log, func(k oom.Kill) {
 		a.workers.OOMKills.Add(k)
 		if p := a.recordKill(k); p != nil { // its worker may have seen the end of the container before
-			a.watch.Touch(ctx, manifests.Key{Namespace: p.Namespace, Name: p.Name})
+			a.watch.Workers.Wake(manifests.Key{Namespace: p.Namespace, Name: p.Name})
 		}
 	})
 	if err != nil {

@@ -126,10 +126,6 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.handleSnapshot(s)
 		case seen := <-w.Relists:
 			l.handleRelist(seen)
-		case key := <-w.Touched:
-			if r := l.pods.see(key); r.worker != nil {
-				r.worker.Wake()
-			}
 		case r := <-l.restarts:
 			l.handleRestart(r)
 		case q := <-l.outlooks:

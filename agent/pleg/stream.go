@@ -8,7 +8,6 @@ import (
 
 	"monopod/agent/podspec"
 	"monopod/cri"
-	"monopod/manifests"
 )
 
 // listen handles the runtime's events until the stream ends, and returns why.
@@ -24,7 +23,7 @@ func (w *Watch) listen(ctx context.Context) error {
 		if at := time.Unix(0, e.CreatedAt); at.After(start) { // earlier events do not show the stream's delay
 			w.Metrics.Event(at)
 		}
-		w.event(ctx, e)
+		w.event(e)
 	})
 	if ctx.Err() == nil && !cri.Unimplemented(err) {
 		w.Metrics.StreamEnded()
@@ -32,19 +31,11 @@ func (w *Watch) listen(ctx context.Context) error {
 	return err
 }
 
-// event sends the pod of an event to Touched. The relist covers events without a pod.
-func (w *Watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
+// event wakes the worker of the pod that an event is about. The relist covers events without a pod.
+func (w *Watch) event(e *rt.ContainerEventResponse) {
 	b := e.GetPodSandboxStatus()
 	if b.GetLabels()[podspec.LabelInstance] != w.Instance || !wellFormed(b.Labels) {
 		return
 	}
-	w.Touch(ctx, KeyOf(b.Labels))
-}
-
-// Touch makes the worker of a pod observe it.
-func (w *Watch) Touch(ctx context.Context, key manifests.Key) {
-	select {
-	case w.Touched <- key:
-	case <-ctx.Done():
-	}
+	w.Workers.Wake(KeyOf(b.Labels))
 }

@@ -46,10 +46,11 @@ type Watch struct {
 
 	handlers map[string]*rt.RuntimeHandlerFeatures // by name, of the last status; guarded by mu
 
-	Relists chan Relist        // one slot, latest wins; after each relist
-	Touched chan manifests.Key // a pod with an event
-	suspect wake.Slot          // a call found the runtime down
-	changed wake.Slot          // the runtime's state has changed
+	Relists chan Relist // one slot, latest wins; after each relist
+	suspect wake.Slot   // a call found the runtime down
+	changed wake.Slot   // the runtime's state has changed
+
+	Workers wake.Register[manifests.Key] // woken by events of their pods
 
 	// Prepare is called before Sweep and whenever the runtime answers again; until
 	// it succeeds, the runtime counts as down.
@@ -88,7 +89,7 @@ type Watch struct {
 
 func NewWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *Watch {
 	w := &Watch{cri: c, Lister: &Lister{cri: c, instance: instance}, Instance: instance, store: store, log: log,
-		listed: make(chan struct{}), Relists: make(chan Relist, 1), Touched: make(chan manifests.Key, 256), suspect: wake.New(), changed: wake.New()}
+		listed: make(chan struct{}), Relists: make(chan Relist, 1), suspect: wake.New(), changed: wake.New()}
 	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: notAskedYet, Since: time.Now()})
 	return w
 }

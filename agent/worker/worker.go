@@ -152,6 +152,8 @@ func (w *Worker) nextUpdate(ctx context.Context) (context.Context, Update) {
 func (w *Worker) run(ctx context.Context) {
 	defer w.pod.background.Wait()
 	defer w.probes.set.Close()
+	w.pod.shared.Watch.Workers.Add(w.pod.key, w.pod.woken)
+	defer w.pod.shared.Watch.Workers.Remove(w.pod.key, w.pod.woken)
 	w.pod.contained("status restore", w.report.restore)
 	alarm := newAlarm(w.pod.woken, w.requested)
 	updateCtx, update := w.nextUpdate(ctx)
