@@ -102,6 +102,9 @@ func (a *Agent) runManaged(ctx context.Context, parts *sync.WaitGroup) {
 	case <-a.managed.Tried():
 	case <-ctx.Done():
 	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	a.cri.Reconnect(ctx)
 }
 
 // Managed returns the runtime that this agent starts; nil: it uses somebody else's.

@@ -18,6 +18,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -136,6 +137,22 @@ func (c *Client) Close() error {
 		return nil
 	}
 	return c.closer.Close()
+}
+
+// Reconnect tries the endpoints at once, and waits until one answers or ctx ends. Otherwise the
+// client learns within about a second that a runtime has started.
+func (c *Client) Reconnect(ctx context.Context) {
+	conn, isOwn := c.closer.(*grpc.ClientConn)
+	if !isOwn {
+		return
+	}
+	conn.Connect()
+	conn.ResetConnectBackoff()
+	for s := conn.GetState(); s != connectivity.Ready; s = conn.GetState() {
+		if !conn.WaitForStateChange(ctx, s) {
+			return
+		}
+	}
 }
 
 // socketPath returns the absolute path of an endpoint.

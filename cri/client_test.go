@@ -288,6 +288,35 @@ func TestARestartIsFollowed(t *testing.T) {
 	}
 }
 
+func TestARuntimeThatHasJustStartedIsFoundAtOnce(t *testing.T) {
+	r := critest.Start(t)
+	c := dial(t, r)
+	r.Stop()
+	for range 60 { // the waits between its tries have grown
+		if _, err := c.Version(t.Context()); !cri.Unavailable(err) {
+			t.Fatalf("while it is down: %v, want unavailable", err)
+		}
+		time.Sleep(20 * time.Millisecond) // between tries
+	}
+	r.Resume()
+	c.Reconnect(t.Context())
+	if _, err := c.Version(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAReconnectEndsWithItsContext(t *testing.T) {
+	r := critest.Start(t)
+	c := dial(t, r)
+	r.Stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	c.Reconnect(ctx)
+	if ctx.Err() == nil {
+		t.Error("a runtime that is down was found")
+	}
+}
+
 func TestQuickRestartsAreFollowedAtOnce(t *testing.T) {
 	r := critest.Start(t)
 	c := dial(t, r)

@@ -379,6 +379,9 @@ func keepsARuntimeRunning(b *bare) {
 	w.start()
 	id := b.containerID(w)
 	pid := runtimePID(b.T, a.Root)
+	if log := rig.Tail(a.Log, 1000); strings.Contains(log, "level=ERROR") || !strings.Contains(log, "runtime answers") {
+		b.Errorf("a start without a fault says:\n%s", log)
+	}
 
 	check(b.T, syscall.Kill(pid, syscall.SIGKILL))
 	check(b.T, rig.Until(b.Context(), limit, func() error {

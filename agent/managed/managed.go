@@ -159,6 +159,11 @@ func (r *Runtime) Start(ctx context.Context) error {
 // Run keeps the runtime running until ctx ends, and leaves it running then. It calls Start, unless
 // it was called.
 func (r *Runtime) Run(ctx context.Context) {
+	var log sync.WaitGroup
+	defer log.Wait()
+	if !r.settings.Service { // else systemd keeps its log
+		log.Go(func() { r.keepLogSmall(ctx) })
+	}
 	for failures := 0; ; {
 		if r.process == nil {
 			err := r.Start(ctx)

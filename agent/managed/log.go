@@ -1,0 +1,58 @@
+package managed
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+)
+
+// What the runtime's own log may take, twice: as it is written, and the one before it.
+const (
+	logMost  = 10 << 20 // bytes
+	logEvery = 10 * time.Minute
+)
+
+// keepLogSmall looks at the size of the log until ctx ends.
+func (r *Runtime) keepLogSmall(ctx context.Context) {
+	for sleep(ctx, logEvery); ctx.Err() == nil; sleep(ctx, logEvery) {
+		err := rotateLog(r.file("log"), logMost)
+		if err != nil {
+			r.settings.Log.Warn("the managed runtime's log was emptied and not kept", "err", err)
+		}
+	}
+}
+
+// rotateLog copies a log of more than most bytes to path.1, and empties it. Its writer keeps the file
+// open, and appends: it could not be told that a file was renamed. What is written between the copy and
+// that is lost. If the disk takes no copy, the log is emptied nevertheless: it would fill the disk.
+func rotateLog(path string, most int64) error {
+	log, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	info, err := log.Stat()
+	if err != nil || info.Size() <= most {
+		return err
+	}
+	return errors.Join(copyTo(path+".1", io.NewSectionReader(log, info.Size()-most, most)), log.Truncate(0))
+}
+
+// copyTo writes a file; nothing is left of one that is not complete.
+func copyTo(path string, from io.Reader) error {
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	err = errors.Join(err, to.Close())
+	if err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
