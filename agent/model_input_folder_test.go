@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -97,6 +98,9 @@ func (w *inputWalk) moveDocument() string {
 	return fmt.Sprintf("%s moves from %s to %s, gone first %v, in %s", moved.name, from, to, isGone, d)
 }
 
+// linkToItself is a trouble of a file.
+const linkToItself = "a link to itself"
+
 func (w *inputWalk) renameFile() string {
 	from, to := w.somePaper(), pick(w.rand, inputFiles...)
 	if from == "" || from == to {
@@ -105,6 +109,9 @@ func (w *inputWalk) renameFile() string {
 	p := w.papers[from]
 	noErr(w.T, os.RemoveAll(w.path(to)))
 	noErr(w.T, os.Rename(w.path(from), w.path(to)))
+	if p.trouble == linkToItself { // its target would be the former name
+		noErr(w.T, errors.Join(os.Remove(w.path(to)), os.Symlink(w.path(to), w.path(to))))
+	}
 	delete(w.papers, from)
 	w.papers[to] = p
 	w.fell[to] = true
@@ -194,12 +201,12 @@ func (w *inputWalk) makeUnreadable() string {
 	}
 	p, path := w.spoil(name), w.path(name)
 	noErr(w.T, os.RemoveAll(path))
-	p.trouble = pick(w.rand, "a link to nowhere", "a link to nowhere", "a link to itself", "a link to itself", "a directory", "a pipe", "a file of the kernel")
+	p.trouble = pick(w.rand, "a link to nowhere", "a link to nowhere", linkToItself, linkToItself, "a directory", "a pipe", "a file of the kernel")
 	p.text = ""
 	switch p.trouble {
 	case "a link to nowhere":
 		noErr(w.T, os.Symlink("/nowhere", path))
-	case "a link to itself":
+	case linkToItself:
 		noErr(w.T, os.Symlink(path, path))
 	case "a file of the kernel":
 		noErr(w.T, os.Symlink("/proc/version", path))
