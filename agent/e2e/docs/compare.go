@@ -13,7 +13,7 @@ var varying = []struct {
 	text *regexp.Regexp
 	word string
 }{
-	{"what a command waits for, if it takes a while", regexp.MustCompile(`(?m)^monopod: waiting until .*\n`), ""},
+	{"what a command waits for, if it takes a while", regexp.MustCompile(`(?m)^monopod: (waiting until .*|.*; waiting for it)\n`), ""},
 	{"where a line is broken", regexp.MustCompile(`\n  (\S)`), " $1"},
 	{"versions of monopod", regexp.MustCompile(`\bmonopod \S+ \(go\S+, \S+\)`), "monopod VERSION"},
 	{"versions of containerd", regexp.MustCompile(`\bcontainerd \d\S+`), "containerd VERSION"},
@@ -38,7 +38,18 @@ func Plain(text string) string {
 	for _, v := range varying {
 		text = v.text.ReplaceAllString(text, v.word)
 	}
-	return strings.Trim(text, "\n")
+	return sortWaited(strings.Trim(text, "\n"))
+}
+
+// waited are lines of monopod wait, which come in the order in which pods get there.
+var waited = regexp.MustCompile(`(?m)(^\S+/\S+: (ready|updated|gone)(\n|\z)){2,}`)
+
+func sortWaited(text string) string {
+	return waited.ReplaceAllStringFunc(text, func(lines string) string {
+		all := strings.Split(strings.TrimSuffix(lines, "\n"), "\n")
+		slices.Sort(all)
+		return strings.Join(all, "\n") + lines[len(strings.TrimSuffix(lines, "\n")):]
+	})
 }
 
 // anyLines is a line of a page that stands for any number of lines.
