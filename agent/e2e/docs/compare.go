@@ -14,6 +14,7 @@ var varying = []struct {
 	word string
 }{
 	{"what a command waits for, if it takes a while", regexp.MustCompile(`(?m)^monopod: (waiting until .*|.*; waiting for it)\n`), ""},
+	{"whether a former version runs yet", regexp.MustCompile(`the former version (comes back|is back until the manifest\s+changes)`), "the former version is back"},
 	{"where a line is broken", regexp.MustCompile(`\n  (\S)`), " $1"},
 	{"versions of monopod", regexp.MustCompile(`\bmonopod \S+ \(go\S+, \S+\)`), "monopod VERSION"},
 	{"versions of containerd", regexp.MustCompile(`\bcontainerd \d\S+`), "containerd VERSION"},

@@ -24,6 +24,7 @@ func TestSame(t *testing.T) {
 		{"a line that is broken elsewhere", "a b c\n  d", "a b\n  c d", true},
 		{"what is waited for", "done", "monopod: waiting until pod a is stopped: b\ndone", true},
 		{"what is not there yet", "done", "monopod: there is no pod \"a\"; `monopod ps` lists them; waiting for it\ndone", true},
+		{"a former version that is on its way", "x; the former version is back until the manifest\n  changes; y", "x; the former version comes back; y", true},
 		{"the order in which pods get ready", "a/b: ready\na/c: ready\nx", "a/c: ready\na/b: ready\nx", true},
 		{"a pod that does not", "a/b: ready\na/c: ready\nx", "a/c: ready\nx", false},
 		{"lines that are left out", "a\n...\nd", "a\nb\nc\nd", true},
