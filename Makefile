@@ -4,6 +4,9 @@
 # make golden  compare pods with those of a kubelet (root; also a part of make test)
 # make e2e-crio the end-to-end tests, golden among them, on the CRI-O in a folder (root; no
 #              part of make test): CRIO=DIR RUNTIME=runc EVENTS=1
+# make test-docs run the pages of docs/ and the README as a person would, each on a machine of its own
+#              made of namespaces, and compare what they quote: SMOKE=1 for two of them, PAGE=edge for
+#              one (root; Debian)
 # make bench   measure monopod beside bare CRI calls (root)
 # make model   random walks through what may happen to an agent: SEED=7 STEPS=100000
 # make fuzz    every fuzz target of the module, one after the other: FUZZTIME=10s
@@ -22,6 +25,7 @@ export MONOPOD_CACHE ?= $(HOME)/.cache/monopod
 ARCHES ?= amd64 arm64
 
 CONTAINERD  := 2.4.2
+KUBEADM     := 1.36.3
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
@@ -34,7 +38,7 @@ RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithtt
 STAMPED      = -buildvcs=$(STAMP)$(if $(VERSION), -ldflags "-s -w -X monopod/agent/cli.release=$(VERSION)")
 STAMP       := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: build test lint unit arm64 e2e golden e2e-crio crio bench model mutate fuzz scale demo deb image programs vm test-vm power-cuts moments vm-deps deps root cc dbus emulator packages clean
+.PHONY: build test lint unit arm64 e2e golden e2e-crio crio bench model mutate fuzz scale demo deb image programs vm test-vm power-cuts moments test-docs docs-deps promtool vm-deps deps root cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
@@ -196,6 +200,28 @@ vm: vm-deps bin/vm/disk.img
 test-vm: vm-deps bin/vm/disk.img
 	$(VM) $(if $(SHORT),-short) -trials '$(TRIALS)'
 
+# The pages of the docs. MONOPOD_UPDATE=1 writes into them what the screens show: read the diff.
+test-docs: docs-deps
+	@promtool check rules packaging/alerts.yaml
+	@promtool test rules packaging/alerts-test.yaml
+	MONOPOD_DOCS=$(if $(SMOKE),smoke,all) go test -tags e2e -count=1 -v -timeout 15m -run '^TestPages$$/$(PAGE)' ./agent/e2e/docs
+
+docs-deps: packages promtool $(MONOPOD_CACHE)/kubeadm-$(KUBEADM)/kubeadm
+	@need=(); \
+	command -v openssl >/dev/null || need+=(openssl); \
+	command -v curl >/dev/null || need+=(curl); \
+	command -v iptables >/dev/null || need+=(iptables); \
+	command -v unshare >/dev/null || need+=(util-linux); \
+	$(call install,$${need[*]})
+	@go run $(NFPM) --version >/dev/null # the machines have no network to fetch it from
+
+# The package has a service, which policy-rc.d keeps from being started.
+promtool: policy := /usr/sbin/policy-rc.d
+promtool: root
+	@if ! command -v promtool >/dev/null; then \
+		[ -e $(policy) ] || { trap 'rm $(policy)' EXIT; printf '#!/bin/sh\nexit 101\n' >$(policy); chmod 755 $(policy); }; \
+		$(call install,prometheus); fi
+
 # Kills of the agent at random moments, on both versions of containerd.
 moments: deps
 	MONOPOD_E2E_MOMENTS=$(or $(MOMENTS),200) go test -tags e2e -count=1 -v -timeout 120m -run "^TestRandomMoments$$" ./agent/e2e
@@ -254,6 +280,18 @@ $(MONOPOD_CACHE)/containerd-$(CONTAINERD)/containerd:
 		github.com/containerd/containerd/v2/cmd/containerd@v$(CONTAINERD) \
 		github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2@v$(CONTAINERD) && \
 	chmod 755 $$tmp && rm -rf $(@D) && mv $$tmp $(@D)
+
+# The kubeadm of docs/control-plane.md. The modules that it has beside it are published under a
+# version of their own.
+$(MONOPOD_CACHE)/kubeadm-$(KUBEADM)/kubeadm:
+	@echo "building kubeadm $(KUBEADM), once (some minutes)"
+	@mkdir -p $(MONOPOD_CACHE) && tmp=$$(mktemp -d $(MONOPOD_CACHE)/build-XXXXXX) && trap 'rm -rf "$$tmp"' EXIT && cd $$tmp && \
+	go mod init kubeadm 2>/dev/null && go mod edit -require=k8s.io/kubernetes@v$(KUBEADM) && \
+	for module in $$(sed -n 's|^\t\(k8s.io/[a-z-]*\) => .*|\1|p' $$(go mod download -json k8s.io/kubernetes@v$(KUBEADM) | sed -n 's|.*"GoMod": "\(.*\)",|\1|p')); do \
+		go mod edit -replace=$$module=$$module@v0$(patsubst 1%,%,$(KUBEADM)); done && \
+	CGO_ENABLED=0 go build -mod=mod -trimpath -ldflags "-s -w $(foreach v,gitVersion=v$(KUBEADM) gitMajor=1 gitMinor=$(word 2,$(subst ., ,$(KUBEADM))),-X k8s.io/component-base/version.$(v))" \
+		-o $$tmp/kubeadm k8s.io/kubernetes/cmd/kubeadm && \
+	mkdir -p $(@D) && mv $$tmp/kubeadm $@
 
 clean:
 	rm -rf bin

@@ -88,6 +88,27 @@ func TestAKeyThatIsGoneIsToldBeforeTheContainerRestarts(t *testing.T) {
 	})
 }
 
+// What a container could not start without came before it started.
+func TestAContainerThatWaitedForAnObjectHasNoFormerValues(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Takes("RunPodSandbox", 4*time.Second)
+		r.want(usesSecret())
+		r.want(usesSecret(), object("Secret", "s", "a: hunter1")) // while the sandbox is made
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+		if got := r.words("default/web-n") + r.edits("web-n"); got != "" {
+			t.Errorf("it says %q", got)
+		}
+		const note = `container c has former values of Secret "s" until it restarts`
+		r.want(usesSecret(), object("Secret", "s", "b: hunter2"))
+		r.want(usesSecret(), object("Secret", "s", "a: hunter3"))
+		r.after(time.Minute)
+		if got := r.words("default/web-n"); !strings.Contains(got, note) {
+			t.Errorf("after the key was gone and came back with another value: it says %q", got)
+		}
+	})
+}
+
 func TestAContainerThatRestartsForAnEditHasNoFormerValues(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(annotated(usesSecret()), object("Secret", "s", "a: hunter1"))

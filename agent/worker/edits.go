@@ -33,7 +33,7 @@ func (e *edits) follow(s *plan.Facts, now *objects.Set, changed bool) (all []obj
 		return nil
 	}
 	if was := e.pod; changed && was != nil {
-		all = objects.Edits(was, e.seen, now, func(name string) bool { return attemptOf(s, name) != "" })
+		all = objects.Edits(was, e.seen, now, func(name string) bool { return e.startedBefore(name, attemptOf(s, name)) })
 		for _, edit := range all {
 			for _, name := range edit.Former {
 				e.keep(name, attemptOf(s, name), e.seen.Fixed(was, name))
@@ -50,6 +50,14 @@ func (e *edits) follow(s *plan.Facts, now *objects.Set, changed bool) (all []obj
 		}
 	}
 	return all
+}
+
+// startedBefore reports whether an attempt of a container runs with what was seen last. One that
+// could not have started with that, as something was missing, has started since: its pod may start
+// while the worker makes something else for it.
+func (e *edits) startedBefore(container, id string) bool {
+	isKnown := e.former[container].id == id
+	return id != "" && (isKnown || e.seen.MissingFor(e.pod, container) == "")
 }
 
 // keep records what an attempt has, unless it is known from an edit before.

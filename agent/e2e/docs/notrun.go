@@ -1,0 +1,34 @@
+package docs
+
+// notRun has the blocks that no test runs, each by its page and first line, with the reason.
+var notRun = []struct {
+	page, first, reason string
+	in                  string // the page that has the same lines in blocks that are run; "": none
+}{
+	{"README.md", "apt-get install -y containerd containernetworking-plugins iptables make", "docs/install.md has it", "install.md"},
+	{"README.md", `for phase in "certs all" "kubeconfig all" "etcd local" "control-plane all"; do kubeadm init phase $phase; done`, "docs/control-plane.md runs it with a file of settings, as kubeadm without one asks the internet for a version", ""},
+	{"README.md", "staticPodURL: https://boxes.example.com/box7.yaml   # what came last counts while there is no answer", "TestTheReadmesSettingsAreRead checks it, and docs/edge.md has one that is run", ""},
+	{"README.md", "monopod once --timeout 10m --report junit=report.xml --set test=registry.example/app:$SHA ci/", "a form: docs/ci.md has one that is run", ""},
+	{"README.md", "make test     # everything that is tested: lint, unit, arm64 emulated, e2e on two containerds", "it is what .ci/run runs", ""},
+	{"ci.md", "steps:", "it is for GitHub; what it runs is above it", ""},
+	{"ci.md", "test:", "it is for GitLab; what it runs is above it", ""},
+	{"ci.md", "pipeline {", "it is for Jenkins; what it runs is above it", ""},
+	{"cri-o.md", "[crio]", "make e2e-crio runs CRI-O with it, which Debian 12 does not have", ""},
+	{"cri-o.md", "monopod stop --all      # with hooks and grace periods", "it changes the runtime of a machine: no test has two that share a machine", ""},
+	{"manifests.md", "metadata:", "a part of a manifest", ""},
+	{"observe.md", "monopod ps                     # the pods, and below them all that is wrong, in words", "a list: TestTheDocsTypeWhatThereIs checks each line", ""},
+	{"observe.md", "/var/lib/monopod/status/", "a list of files", ""},
+	{"observe.md", "- job_name: kubelet", "docs/monitor.md has one that promtool checks", ""},
+	{"runtimes.md", "apt-get install containerd containernetworking-plugins", "make e2e runs the command (TestManaged)", ""},
+	{"systemd.md", "crictl rmp -f $(crictl pods -q --label monopod.instance=$(cat /var/lib/monopod/instance))", "Debian has no crictl", ""},
+}
+
+// NotRun returns why no test runs the block of that page; "": a test does.
+func (b Block) NotRun(page string) string {
+	for _, row := range notRun {
+		if row.page == page && row.first == b.First() {
+			return row.reason
+		}
+	}
+	return ""
+}
