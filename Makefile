@@ -206,7 +206,7 @@ test-docs: docs-deps
 	@promtool test rules packaging/alerts-test.yaml
 	MONOPOD_DOCS=$(if $(SMOKE),smoke,all) go test -tags e2e -count=1 -v -timeout 15m -run '^TestPages$$/$(PAGE)' ./agent/e2e/docs
 
-docs-deps: packages promtool $(MONOPOD_CACHE)/kubeadm-$(KUBEADM)/kubeadm
+docs-deps: packages promtool $(if $(SMOKE),,$(MONOPOD_CACHE)/kubeadm-$(KUBEADM)/kubeadm)
 	@need=(); \
 	command -v openssl >/dev/null || need+=(openssl); \
 	command -v curl >/dev/null || need+=(curl); \
