@@ -38,18 +38,28 @@ func TestKillsAreSeenUntilTheContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	kills, ended := make(chan Kill, 2), make(chan error, 1)
 	go func() { ended <- Watch(ctx, path, func(k Kill) { kills <- k }) }()
-	if _, err := kernel.WriteString(ofContainer + "6,1,1,-;something else\n" + ofMachine); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"tail", "cron"} {
+	next := func(log string) Kill {
+		t.Helper()
+		if _, err := kernel.WriteString(log); err != nil {
+			t.Fatal(err)
+		}
 		select {
 		case k := <-kills:
-			if k.Process != want {
-				t.Errorf("saw %+v, want %s", k, want)
-			}
+			return k
 		case <-time.After(10 * time.Second):
-			t.Fatalf("%s is not seen", want)
+			t.Fatalf("no kill is seen of %s", log)
+			return Kill{}
 		}
+	}
+	if k := next(ofContainer); k.Process != "tail" {
+		t.Errorf("saw %+v, want tail", k)
+	}
+	k := next("6,1,1,-;something else\n" + ofMachine)
+	for k.Former { // what was logged before the last look at the former log
+		k = next(ofMachine)
+	}
+	if k.Process != "cron" {
+		t.Errorf("saw %+v, want cron", k)
 	}
 	cancel()
 	select {

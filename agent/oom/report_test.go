@@ -80,6 +80,7 @@ func TestWhatIsCombined(t *testing.T) {
 		{"a process says that it was killed", chosen + "14" + killed[1:], ""},
 		{"a process says what its limit is", "14" + usage[1:] + chosen + killed, "/a/b 0 4096"},
 		{"an older kernel's", "6,1,1,-;Task in /a/b killed as a result of limit of /a\n" + usage + "3,1,1,-;Killed process 7 (x) total-vm:9kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB\n", ""},
+		{"the process that needs memory is the one to be killed", chosen + strings.Replace(killed, "Memory cgroup out of memory", "Out of memory (oom_kill_allocating_task)", 1), "/a/b 0 4096"},
 		{"an amount that is none", invoked + "6,1,1,-;memory: usage -8kB, limit 8kB\n" + chosen + killed, "/a/b 0 4096"},
 	} {
 		var got []string
@@ -88,6 +89,44 @@ func TestWhatIsCombined(t *testing.T) {
 		}
 		if text := strings.Join(got, "|"); text != row.want {
 			t.Errorf("%s: %s, want %s", row.name, text, row.want)
+		}
+	}
+}
+
+// A container names its programs and their files as it likes, and the kernel logs the names of those
+// that crash, the file's without its folder.
+func TestAProgramThatCrashesIsNoKill(t *testing.T) {
+	const (
+		chosen = "6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a,task_memcg=/a/b,task=x,pid=7,uid=0\n"
+		killed = "3,1,1,-;Memory cgroup out of memory: Killed process 7 (x) total-vm:9kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB, UID:0\n"
+	)
+	crash := func(name, file string) string {
+		return "6,1,1,-;" + name + "[77]: segfault at 0 ip 0000000000401000 sp 00007ffc95a1f2c0 error 4 in " + file + "[401000+1000]\n"
+	}
+	for _, row := range []struct{ name, log, want string }{
+		{"one as if a process was chosen, one as if it was killed",
+			crash("oom-kill:", ",task_memcg="+first+",task=x,pid=7,uid=0") + crash("x", "emory: Killed process 7 (x) total-vm:9kB"), ""},
+		{"one as if all of them were chosen", crash("oom-kill:constr", ",task_memcg="+first+",task=x,pid=7,uid=0") + killed, ""},
+		{"before the process was killed, as if it was", chosen + crash("Out of memory: ", "y: Killed process 7 (x) total-vm:9kB, anon-rss:8kB, file-rss:0kB, shmem-rss:0kB") + killed, "/a/b 4096"},
+		{"before the process was killed, as if the next one began", chosen + crash("x", "x invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL)") + killed, "/a/b 4096"},
+	} {
+		var got []string
+		for _, k := range readAll(row.log) {
+			got = append(got, k.Cgroup+" "+number(k.Resident))
+		}
+		if text := strings.Join(got, "|"); text != row.want {
+			t.Errorf("%s: %s, want %s", row.name, text, row.want)
+		}
+	}
+}
+
+// The program that needs memory may have any name, of which the kernel logs what does not print in
+// four bytes each.
+func TestTheNextKillBeginsWithAnyName(t *testing.T) {
+	for name, want := range map[string]bool{"x": true, "": true, strings.Repeat("y", 15): true, strings.Repeat("y", 16): false,
+		strings.Repeat(`\x0a`, 15): true, strings.Repeat(`\x0a`, 15) + "y": false, `\x5cx\x5cx\x5cx`: true, "invoked oom-kil": true} {
+		if got := isInvoked(name + " invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=999"); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
 		}
 	}
 }

@@ -310,6 +310,17 @@ func TestARequestWithLongHeadersIsRefused(t *testing.T) {
 	}
 }
 
+func TestARequestWithALongNameIsRefused(t *testing.T) {
+	n := &node{}
+	client, _ := serve(t, n.config(filepath.Join(t.TempDir(), "s")))
+	for size, want := range map[int]codes.Code{maxRequest / 2: codes.Unknown, maxRequest + 1: codes.ResourceExhausted, 8 << 20: codes.ResourceExhausted} {
+		_, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodName: strings.Repeat("x", size), PodNamespace: "ns"})
+		if got := status.Code(err); got != want || got == codes.ResourceExhausted && !strings.Contains(err.Error(), "larger than max") {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
 func TestMoreConnectionsThanTheMaximumWait(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	serve(t, (&node{}).config(path))
