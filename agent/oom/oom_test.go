@@ -115,6 +115,7 @@ func TestFormerKillsAreSeenAsSuch(t *testing.T) {
 
 // An agent that gets no processor, as on a machine without memory, reads the log late.
 func TestAKillIsOfTheMomentWhenItWasLogged(t *testing.T) {
+	chosen, _, _ := strings.Cut(ofContainer, "\n")
 	for _, row := range []struct {
 		name string
 		log  string
@@ -123,6 +124,8 @@ func TestAKillIsOfTheMomentWhenItWasLogged(t *testing.T) {
 		{"it is read at once", logged(t, ofContainer, 0), 0},
 		{"it is read late", logged(t, ofContainer, 30*time.Second), 30 * time.Second},
 		{"the kernel's clock cannot be compared", logged(t, ofContainer, -time.Hour), 0},
+		{"its record has no time", chosen + "\n3,1203;Memory cgroup out of memory: Killed process 10009 (tail) total-vm:9kB\n", 0},
+		{"its record has a time that is none", strings.ReplaceAll(ofContainer, ",20108966399,", ",soon,"), 0},
 	} {
 		var got []Kill
 		l := &log{seen: func(k Kill) { got = append(got, k) }}
