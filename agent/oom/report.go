@@ -88,9 +88,9 @@ func choice(text string) (k Kill, is bool) {
 		return k, false
 	}
 	victim, _, _ = cutLast(victim, ",uid=")
-	name, pid, is := cutLast(victim, ",pid=")
+	name, pid, _ := cutLast(victim, ",pid=")
 	var err error
-	if k.PID, err = strconv.Atoi(pid); err != nil || !is {
+	if k.PID, err = strconv.Atoi(pid); err != nil {
 		return k, false
 	}
 	k.Process = name
@@ -98,7 +98,6 @@ func choice(text string) (k Kill, is bool) {
 	k.Limit, k.Cgroup, is = strings.Cut(k.Limit, ",task_memcg=")
 	if !is { // the machine has no memory left, for all its processes or those of some memory nodes
 		_, k.Cgroup, is = strings.Cut(where, ",task_memcg=")
-		k.Limit = ""
 	}
 	return k, is
 }

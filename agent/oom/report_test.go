@@ -66,6 +66,7 @@ func TestWhatIsCombined(t *testing.T) {
 		killed  = "3,1,1,-;Memory cgroup out of memory: Killed process 7 (x) total-vm:9kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB, UID:0\n"
 	)
 	machine := strings.Replace(chosen, "oom_memcg=/a", "global_oom", 1)
+	killed0 := strings.Replace(killed, "process 7 ", "process 0 ", 1)
 	for _, row := range []struct{ name, log, want string }{
 		{"all of it", invoked + usage + chosen + killed, "/a/b 8192 4096"},
 		{"without its beginning", chosen + killed, "/a/b 0 4096"},
@@ -74,6 +75,9 @@ func TestWhatIsCombined(t *testing.T) {
 		{"the record of one is cut", chosen + "3,1,1,-;Memory cgroup out of memory: Killed process 7 (x) total-vm:9kB, ano\n", "/a/b 0 0"},
 		{"the next one's process is the same, and its choice was left out", chosen + invoked + killed, ""},
 		{"it is logged twice", chosen + killed + killed, "/a/b 0 4096"},
+		{"the record of the choice is cut before the process", "6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a,task_memcg=/a/b\n" + killed0, ""},
+		{"the record of the choice is cut in the process", "6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a,task_memcg=/a/b,task=x,pid=,uid=0\n" + killed0, ""},
+		{"a choice of no cgroup", "6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,task=x,pid=7,uid=0\n" + killed, ""},
 		{"no choice is logged", invoked + usage + killed, ""},
 		{"the memory of a limit reached before", usage + invoked + chosen + killed, "/a/b 0 4096"},
 		{"the memory of a limit, where the machine's was reached", usage + machine + killed, "/a/b 0 4096"},
@@ -157,6 +161,18 @@ func TestWhoseLimitWasReached(t *testing.T) {
 		if got := (Kill{Cgroup: at, Limit: limit}).whose(podUID, first); got != want {
 			t.Errorf("%s: %s, want %s", limit, got, want)
 		}
+	}
+}
+
+func TestWhichCgroupsAreOfAPod(t *testing.T) {
+	const uid = "63816e76-ac39-dee5-92e6-755d55eed460"
+	for cgroup, want := range map[string]bool{"pod" + uid: true, "kubepods-pod63816e76_ac39_dee5_92e6_755d55eed460.slice": true, "pod" + podUID: false} {
+		if got := IsOfPod(cgroup, uid); got != want {
+			t.Errorf("%s: %v, want %v", cgroup, got, want)
+		}
+	}
+	if IsOfPod("pod"+uid, "") {
+		t.Error("it is of a pod without a uid")
 	}
 }
 
