@@ -42,6 +42,7 @@ var trials = []trial{
 	{"NoResolvConf", longRun, usual, waitsForResolvConf},
 	{"ReadOnlyRoot", longRun, usual, runsOnAReadOnlyRoot},
 	{"Clock", longRun, usual, outlivesABadClock},
+	{"OutOfMemory", longRun, usual, tellsOfKills},
 	{"ManagedRuntime", longRun, usual, startsARuntime},
 	{"Reserved", longRun, usual, holdsTheSystem},
 	{"CPUs", everyRun, parallel, givesCPUs},
