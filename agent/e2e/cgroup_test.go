@@ -5,8 +5,12 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
+
+	"monopod/agent/e2e/rig"
 )
 
 // cgroupMount is where cgroups are, v1 in a folder for each controller.
@@ -72,6 +76,41 @@ func placesPodsInCgroups(w *world) {
 		w.remove(pod)
 	}
 	w.until("no pod's cgroup is left", func() error { return w.noCgroups("") })
+}
+
+// holdsOthersToWhatIsReserved: the processes of a cgroup that others made are held to what the settings
+// reserve for them, and one that takes more is killed. Without that cgroup the agent says so and ends.
+func holdsOthersToWhatIsReserved(w *world) {
+	others := filepath.Join(w.agent.Cgroups, "others")
+	w.config("systemReserved: {cpu: 500m, memory: 64Mi, pid: '100'}\nsystemReservedCgroup: " + others + "\nenforceNodeAllocatable: [pods, system-reserved]\n")
+	check(w.T, w.agent.Launch())
+	err := w.agent.Wait(limit)
+	says := "systemReservedCgroup " + others + ": there is no such cgroup"
+	if said := rig.Tail(w.agent.Log, 1); err == nil || !strings.Contains(said, says) || !strings.Contains(said, "create it before monopod starts") {
+		w.Fatalf("without the cgroup it ended with %v and said %s", err, said)
+	}
+	for _, mount := range w.hierarchies("") {
+		check(w.T, os.Mkdir(mount+others, 0o755))
+		w.Cleanup(func() { check(w.T, os.Remove(mount+others)) })
+	}
+	w.start()
+	held := func() {
+		w.Helper()
+		w.cgroup(others, "cpu/cpu.shares", "512", "cpu.weight", "20")
+		w.cgroup(others, "memory/memory.limit_in_bytes", "67108864", "memory.max", "67108864")
+		w.cgroup(others, "pids/pids.max", "100", "pids.max", "100")
+	}
+	held()
+	greedy := exec.CommandContext(w.Context(), "sh", "-c", "echo $$ >"+w.hierarchies("memory")[0]+others+"/cgroup.procs; exec tail /dev/zero")
+	err = greedy.Run()
+	if status, isEnd := greedy.ProcessState.Sys().(syscall.WaitStatus); !isEnd || status.Signal() != syscall.SIGKILL {
+		w.Errorf("a process that takes more ended with %v", err)
+	}
+	w.barrier("after")
+	held()
+	if out, err := w.agent.CLI(w.Context(), "events"); err != nil || strings.Contains(out, "SystemOOM") || strings.Contains(out, "OOMKilling") {
+		w.Errorf("its end, which is no pod's nor the node's, is told, %v:\n%s", err, out)
+	}
 }
 
 // hierarchies returns the mount points of cgroups: all, or that of a controller.

@@ -81,6 +81,7 @@ func scenarios() []scenario {
 		{"RemovesWhatAKilledAgentLeft", removesWhatAKilledAgentLeft},
 		{"ConnectsPods", connectsPods},
 		{"PlacesPodsInCgroups", placesPodsInCgroups},
+		{"HoldsOthersToWhatIsReserved", holdsOthersToWhatIsReserved},
 		{"RunsPodsWithoutCgroups", runsPodsWithoutCgroups},
 		{"RestartsACrashedContainer", restartsACrashedContainer},
 		{"FollowsRestartPolicies", followsRestartPolicies},

@@ -156,16 +156,10 @@ func tellsOfAnOOMKill(w *world) {
     command: [tail, /dev/zero] # keeps a line that never ends
     resources: {limits: {memory: 24Mi}}
 `)
-	w.status("hungry", "is killed for its memory", func(s v1.PodStatus) bool {
-		if s.Phase != v1.PodFailed || len(s.ContainerStatuses) != 1 {
-			return false
-		}
-		t := s.ContainerStatuses[0].State.Terminated
-		return t != nil && t.Reason == "OOMKilled" && t.ExitCode == 137
-	})
+	w.status("hungry", "is killed for its memory", wasKilledForMemory)
 	w.ps("hungry: container main: OOMKilled: exit code 137, out of memory: the kernel killed its process tail: the pod used 24", "of its memory limit of 24 MiB")
 	// With cgroup v1 a runtime learns of no kill in a cgroup below the container's: it reports an error.
-	w.write("nested", `
+	w.write("nested", fmt.Sprintf(`
   hostNetwork: true
   restartPolicy: Never
   containers:
@@ -176,47 +170,72 @@ func tellsOfAnOOMKill(w *world) {
     - sh
     - -c
     - |
-      cd /sys/fs/cgroup/memory && mkdir own && echo 8M > own/memory.limit_in_bytes
+      %s
       sh -c 'echo $$$$ > own/cgroup.procs; exec tail /dev/zero'
       exit $?
     resources: {limits: {memory: 24Mi}}
-`)
-	w.status("nested", "is killed for the memory of its child", func(s v1.PodStatus) bool {
-		if s.Phase != v1.PodFailed || len(s.ContainerStatuses) != 1 {
-			return false
-		}
-		t := s.ContainerStatuses[0].State.Terminated
-		return t != nil && t.Reason == "OOMKilled" && t.ExitCode == 137
-	})
-	told := "nested: container main: OOMKilled: exit code 137, out of memory: the kernel killed its process tail: a cgroup in the container used 8"
-	if unified() {
-		told = strings.Replace(told, "a cgroup in the container used 8", "the pod used 24", 1)
-	}
+`, ownCgroup()))
+	w.status("nested", "is killed for the memory of its child", wasKilledForMemory)
+	const told = "nested: container main: OOMKilled: exit code 137, out of memory: the kernel killed its process tail: a cgroup in the container used 8"
 	w.ps(told)
-	toldOfKill := func(pod string) {
-		w.until("the kernel's kill in "+pod+" is an event", func() error {
-			out, err := w.agent.CLI(w.Context(), "events", "--for", w.ns+"/"+pod)
-			if err == nil && !strings.Contains(out, "The kernel killed the process tail: it has reached its memory limit") {
-				err = errors.New("there is no such event: " + out)
-			}
-			return err
-		})
+	w.toldOfKill("hungry") // which an agent that is killed may not have on disk yet
+	if unified() {         // all processes of the container are killed with that one
+		w.write("family", parent)
+		w.status("family", "is killed with its child", wasKilledForMemory)
+		w.toldOfKill("family")
 	}
-	toldOfKill("hungry") // which an agent that is killed may not have on disk yet
 	w.kill()
-	w.start() // it has not read what the kernel said
+	w.config("singleProcessOOMKill: true\n") // as with cgroup v1
+	w.start()                                // it has not read what the kernel said
 	w.barrier("later")
 	w.ps(told)
-	w.write("parent", `
+	w.write("parent", parent)
+	w.toldOfKill("parent")
+	w.status("parent", "runs on", func(s v1.PodStatus) bool {
+		return s.Phase == v1.PodRunning && s.ContainerStatuses[0].State.Running != nil && s.ContainerStatuses[0].RestartCount == 0
+	})
+}
+
+// parent is a pod whose program starts another one, which has no memory.
+const parent = `
   hostNetwork: true
+  restartPolicy: Never
   terminationGracePeriodSeconds: 1
   containers:
   - name: main
     image: "registry.test/busybox:1"
-    command: [sh, -c, "tail /dev/zero; sleep 3600"] # with cgroup v2 both are killed
+    command: [sh, -c, "tail /dev/zero; sleep 3600"]
     resources: {limits: {memory: 24Mi}}
-`)
-	toldOfKill("parent")
+`
+
+func wasKilledForMemory(s v1.PodStatus) bool {
+	if s.Phase != v1.PodFailed || len(s.ContainerStatuses) != 1 {
+		return false
+	}
+	t := s.ContainerStatuses[0].State.Terminated
+	return t != nil && t.Reason == "OOMKilled" && t.ExitCode == 137
+}
+
+// toldOfKill waits for the event that the kernel killed tail in a pod.
+func (w *world) toldOfKill(pod string) {
+	w.Helper()
+	w.until("the kernel's kill in "+pod+" is an event", func() error {
+		out, err := w.agent.CLI(w.Context(), "events", "--for", w.ns+"/"+pod)
+		if err == nil && !strings.Contains(out, "The kernel killed the process tail: it has reached its memory limit") {
+			err = errors.New("there is no such event: " + out)
+		}
+		return err
+	})
+}
+
+// ownCgroup is a script of a privileged container: it makes the cgroup own in the container's, for 8 MiB
+// of memory, and goes to the folder in which that is.
+func ownCgroup() string {
+	if !unified() {
+		return "cd /sys/fs/cgroup/memory && mkdir own && echo 8M > own/memory.limit_in_bytes"
+	}
+	return "cd /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup) && mkdir main own" + // a cgroup with others below it has no processes of its own
+		" && for p in $(cat cgroup.procs); do echo $p > main/cgroup.procs; done; echo +memory > cgroup.subtree_control && echo 8M > own/memory.max"
 }
 
 func waitsForAnImage(w *world) {

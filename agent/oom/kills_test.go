@@ -27,6 +27,14 @@ func TestTheNewestKillsAreKept(t *testing.T) {
 	}
 }
 
+func TestTheOnlyKillIsKnown(t *testing.T) {
+	var kills Kills
+	kills.Add(Kill{PID: 7, Cgroup: "/pod/c1"})
+	if got := kills.Last("c1"); got == nil || got.PID != 7 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestWithoutALogThereAreNone(t *testing.T) {
 	if got := (*Kills)(nil).Last("c1"); got != nil {
 		t.Error(got)

@@ -38,18 +38,28 @@ func TestKillsAreSeenUntilTheContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	kills, ended := make(chan Kill, 2), make(chan error, 1)
 	go func() { ended <- Watch(ctx, path, func(k Kill) { kills <- k }) }()
-	if _, err := kernel.WriteString(ofContainer + "6,1,1,-;something else\n" + ofMachine); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"tail", "cron"} {
+	next := func(log string) Kill {
+		t.Helper()
+		if _, err := kernel.WriteString(log); err != nil {
+			t.Fatal(err)
+		}
 		select {
 		case k := <-kills:
-			if k.Process != want {
-				t.Errorf("saw %+v, want %s", k, want)
-			}
+			return k
 		case <-time.After(10 * time.Second):
-			t.Fatalf("%s is not seen", want)
+			t.Fatalf("no kill is seen of %s", log)
+			return Kill{}
 		}
+	}
+	if k := next(ofContainer); k.Process != "tail" {
+		t.Errorf("saw %+v, want tail", k)
+	}
+	k := next("6,1,1,-;something else\n" + ofMachine)
+	for k.Former { // what was logged before the last look at the former log
+		k = next(ofMachine)
+	}
+	if k.Process != "cron" {
+		t.Errorf("saw %+v, want cron", k)
 	}
 	cancel()
 	select {
@@ -105,6 +115,7 @@ func TestFormerKillsAreSeenAsSuch(t *testing.T) {
 
 // An agent that gets no processor, as on a machine without memory, reads the log late.
 func TestAKillIsOfTheMomentWhenItWasLogged(t *testing.T) {
+	chosen, _, _ := strings.Cut(ofContainer, "\n")
 	for _, row := range []struct {
 		name string
 		log  string
@@ -113,6 +124,8 @@ func TestAKillIsOfTheMomentWhenItWasLogged(t *testing.T) {
 		{"it is read at once", logged(t, ofContainer, 0), 0},
 		{"it is read late", logged(t, ofContainer, 30*time.Second), 30 * time.Second},
 		{"the kernel's clock cannot be compared", logged(t, ofContainer, -time.Hour), 0},
+		{"its record has no time", chosen + "\n3,1203;Memory cgroup out of memory: Killed process 10009 (tail) total-vm:9kB\n", 0},
+		{"its record has a time that is none", strings.ReplaceAll(ofContainer, ",20108966399,", ",soon,"), 0},
 	} {
 		var got []Kill
 		l := &log{seen: func(k Kill) { got = append(got, k) }}

@@ -1,6 +1,7 @@
 package oom
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,6 +16,10 @@ import (
 //
 // The second is only there if a limit was reached. A process that ends by itself meanwhile is not
 // killed: the last one is missing.
+//
+// The kernel also logs names that others chose, such as those of a program that crashed and of its
+// file, with nothing before them. A program's name has at most 15 bytes: each of these lines is known
+// by more than that.
 type report struct {
 	used, most int64
 	chosen     *Kill // which process is going to be killed; nil: none
@@ -37,7 +42,7 @@ func (r *report) add(line string) (Kill, bool) {
 		r.chosen = &k
 		return Kill{}, false
 	}
-	if strings.Contains(text, " invoked oom-killer: gfp_mask=") {
+	if isInvoked(text) {
 		r.reset()
 	}
 	if used, most, is := usage(text); is {
@@ -63,9 +68,18 @@ func ofKernel(line string) (text string, is bool) {
 	return text, err == nil && level>>3 == 0 // the kernel's own facility, which a process cannot choose
 }
 
+// nameMax is the length in bytes of the longest name of a program (Linux, TASK_COMM_LEN).
+const nameMax = 15
+
+// isInvoked reports whether the kernel begins to look for a process to kill (dump_header).
+func isInvoked(text string) bool {
+	name, _, is := strings.Cut(text, " invoked oom-killer: gfp_mask=")
+	return is && len(name)-len(`x0a`)*strings.Count(name, `\x`) <= nameMax // bytes that do not print are logged as \x0a
+}
+
 // choice returns which process is going to be killed, and for want of which memory (dump_oom_victim).
 func choice(text string) (k Kill, is bool) {
-	text, is = strings.CutPrefix(text, "oom-kill:")
+	text, is = strings.CutPrefix(text, "oom-kill:constraint=")
 	if !is {
 		return k, false
 	}
@@ -74,9 +88,9 @@ func choice(text string) (k Kill, is bool) {
 		return k, false
 	}
 	victim, _, _ = cutLast(victim, ",uid=")
-	name, pid, is := cutLast(victim, ",pid=")
+	name, pid, _ := cutLast(victim, ",pid=")
 	var err error
-	if k.PID, err = strconv.Atoi(pid); err != nil || !is {
+	if k.PID, err = strconv.Atoi(pid); err != nil {
 		return k, false
 	}
 	k.Process = name
@@ -84,7 +98,6 @@ func choice(text string) (k Kill, is bool) {
 	k.Limit, k.Cgroup, is = strings.Cut(k.Limit, ",task_memcg=")
 	if !is { // the machine has no memory left, for all its processes or those of some memory nodes
 		_, k.Cgroup, is = strings.Cut(where, ",task_memcg=")
-		k.Limit = ""
 	}
 	return k, is
 }
@@ -100,11 +113,14 @@ func usage(text string) (used, most int64, is bool) {
 	return used, most, is && known && limited
 }
 
+// reasons are why the kernel says that it kills a process (out_of_memory, mem_cgroup_out_of_memory).
+var reasons = []string{"Memory cgroup out of memory", "Out of memory", "Out of memory (oom_kill_allocating_task)"}
+
 // killed returns the memory in bytes of the process that was killed, if it is this one
 // (__oom_kill_process).
 func killed(text string, pid int) (resident int64, is bool) {
-	_, text, is = strings.Cut(text, "emory: Killed process "+strconv.Itoa(pid)+" (")
-	if !is {
+	reason, text, is := strings.Cut(text, ": Killed process "+strconv.Itoa(pid)+" (")
+	if !is || !slices.Contains(reasons, reason) {
 		return 0, false
 	}
 	_, amounts, _ := cutLast(text, ") total-vm:") // a name may have parentheses

@@ -66,6 +66,7 @@ func TestWhatIsCombined(t *testing.T) {
 		killed  = "3,1,1,-;Memory cgroup out of memory: Killed process 7 (x) total-vm:9kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB, UID:0\n"
 	)
 	machine := strings.Replace(chosen, "oom_memcg=/a", "global_oom", 1)
+	killed0 := strings.Replace(killed, "process 7 ", "process 0 ", 1)
 	for _, row := range []struct{ name, log, want string }{
 		{"all of it", invoked + usage + chosen + killed, "/a/b 8192 4096"},
 		{"without its beginning", chosen + killed, "/a/b 0 4096"},
@@ -74,12 +75,16 @@ func TestWhatIsCombined(t *testing.T) {
 		{"the record of one is cut", chosen + "3,1,1,-;Memory cgroup out of memory: Killed process 7 (x) total-vm:9kB, ano\n", "/a/b 0 0"},
 		{"the next one's process is the same, and its choice was left out", chosen + invoked + killed, ""},
 		{"it is logged twice", chosen + killed + killed, "/a/b 0 4096"},
+		{"the record of the choice is cut before the process", "6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a,task_memcg=/a/b\n" + killed0, ""},
+		{"the record of the choice is cut in the process", "6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a,task_memcg=/a/b,task=x,pid=,uid=0\n" + killed0, ""},
+		{"a choice of no cgroup", "6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,task=x,pid=7,uid=0\n" + killed, ""},
 		{"no choice is logged", invoked + usage + killed, ""},
 		{"the memory of a limit reached before", usage + invoked + chosen + killed, "/a/b 0 4096"},
 		{"the memory of a limit, where the machine's was reached", usage + machine + killed, "/a/b 0 4096"},
 		{"a process says that it was killed", chosen + "14" + killed[1:], ""},
 		{"a process says what its limit is", "14" + usage[1:] + chosen + killed, "/a/b 0 4096"},
 		{"an older kernel's", "6,1,1,-;Task in /a/b killed as a result of limit of /a\n" + usage + "3,1,1,-;Killed process 7 (x) total-vm:9kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB\n", ""},
+		{"the process that needs memory is the one to be killed", chosen + strings.Replace(killed, "Memory cgroup out of memory", "Out of memory (oom_kill_allocating_task)", 1), "/a/b 0 4096"},
 		{"an amount that is none", invoked + "6,1,1,-;memory: usage -8kB, limit 8kB\n" + chosen + killed, "/a/b 0 4096"},
 	} {
 		var got []string
@@ -88,6 +93,44 @@ func TestWhatIsCombined(t *testing.T) {
 		}
 		if text := strings.Join(got, "|"); text != row.want {
 			t.Errorf("%s: %s, want %s", row.name, text, row.want)
+		}
+	}
+}
+
+// A container names its programs and their files as it likes, and the kernel logs the names of those
+// that crash, the file's without its folder.
+func TestAProgramThatCrashesIsNoKill(t *testing.T) {
+	const (
+		chosen = "6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a,task_memcg=/a/b,task=x,pid=7,uid=0\n"
+		killed = "3,1,1,-;Memory cgroup out of memory: Killed process 7 (x) total-vm:9kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB, UID:0\n"
+	)
+	crash := func(name, file string) string {
+		return "6,1,1,-;" + name + "[77]: segfault at 0 ip 0000000000401000 sp 00007ffc95a1f2c0 error 4 in " + file + "[401000+1000]\n"
+	}
+	for _, row := range []struct{ name, log, want string }{
+		{"one as if a process was chosen, one as if it was killed",
+			crash("oom-kill:", ",task_memcg="+first+",task=x,pid=7,uid=0") + crash("x", "emory: Killed process 7 (x) total-vm:9kB"), ""},
+		{"one as if all of them were chosen", crash("oom-kill:constr", ",task_memcg="+first+",task=x,pid=7,uid=0") + killed, ""},
+		{"before the process was killed, as if it was", chosen + crash("Out of memory: ", "y: Killed process 7 (x) total-vm:9kB, anon-rss:8kB, file-rss:0kB, shmem-rss:0kB") + killed, "/a/b 4096"},
+		{"before the process was killed, as if the next one began", chosen + crash("x", "x invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL)") + killed, "/a/b 4096"},
+	} {
+		var got []string
+		for _, k := range readAll(row.log) {
+			got = append(got, k.Cgroup+" "+number(k.Resident))
+		}
+		if text := strings.Join(got, "|"); text != row.want {
+			t.Errorf("%s: %s, want %s", row.name, text, row.want)
+		}
+	}
+}
+
+// The program that needs memory may have any name, of which the kernel logs what does not print in
+// four bytes each.
+func TestTheNextKillBeginsWithAnyName(t *testing.T) {
+	for name, want := range map[string]bool{"x": true, "": true, strings.Repeat("y", 15): true, strings.Repeat("y", 16): false,
+		strings.Repeat(`\x0a`, 15): true, strings.Repeat(`\x0a`, 15) + "y": false, `\x5cx\x5cx\x5cx`: true, "invoked oom-kil": true} {
+		if got := isInvoked(name + " invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=999"); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
 		}
 	}
 }
@@ -118,6 +161,18 @@ func TestWhoseLimitWasReached(t *testing.T) {
 		if got := (Kill{Cgroup: at, Limit: limit}).whose(podUID, first); got != want {
 			t.Errorf("%s: %s, want %s", limit, got, want)
 		}
+	}
+}
+
+func TestWhichCgroupsAreOfAPod(t *testing.T) {
+	const uid = "63816e76-ac39-dee5-92e6-755d55eed460"
+	for cgroup, want := range map[string]bool{"pod" + uid: true, "kubepods-pod63816e76_ac39_dee5_92e6_755d55eed460.slice": true, "pod" + podUID: false} {
+		if got := IsOfPod(cgroup, uid); got != want {
+			t.Errorf("%s: %v, want %v", cgroup, got, want)
+		}
+	}
+	if IsOfPod("pod"+uid, "") {
+		t.Error("it is of a pod without a uid")
 	}
 }
 

@@ -30,13 +30,12 @@ func (k Kill) resident() string {
 
 // whose returns whose limit was reached.
 func (k Kill) whose(uid, id string) string {
-	rest, isAbove := strings.CutPrefix(k.Cgroup, strings.TrimSuffix(k.Limit, "/")+"/")
 	switch {
-	case strings.Contains(k.Limit, id) && strings.Contains(path.Base(k.Limit), id):
+	case strings.Contains(path.Base(k.Limit), id):
 		return "the container"
 	case strings.Contains(k.Limit, id):
 		return "a cgroup in the container"
-	case isAbove && IsOfPod(path.Base(k.Limit), uid) && strings.Contains(rest, id):
+	case strings.HasPrefix(k.Cgroup, k.Limit+"/") && IsOfPod(path.Base(k.Limit), uid):
 		return "the pod"
 	}
 	return "the cgroup " + k.Limit

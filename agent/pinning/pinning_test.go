@@ -58,9 +58,10 @@ type running struct {
 	all    []cpus.Running
 	pinned []string
 	fails  error
+	down   error
 }
 
-func (r *running) Running(context.Context) ([]cpus.Running, error) { return r.all, nil }
+func (r *running) Running(context.Context) ([]cpus.Running, error) { return r.all, r.down }
 
 func (r *running) Pin(_ context.Context, id, list string) error {
 	r.pinned = append(r.pinned, id+" "+list)
@@ -110,6 +111,9 @@ func TestThePolicyNoneKeepsNothing(t *testing.T) {
 	k.Keep(nil)
 	k.Started("u", "c", "id", "")
 	k.Run(t.Context())
+	if k.RoomTogether([]*v1.Pod{pod("u", "1")}, nil) != nil || k.Reserve("u", pod("u", "1"), nil) {
+		t.Error("it reserves something")
+	}
 	if k.Room(pod("u", "1"), nil) != nil || k.Take(pod("u", "1"), nil) != nil || k.Free([]string{"u"}) || k.Of("u", "c") != "" {
 		t.Error("it does something")
 	}
@@ -141,6 +145,117 @@ func TestWhatIsRecordedDecidesWhetherItHolds(t *testing.T) {
 	}
 }
 
+func TestAFileThatCannotBeReadDoesNotHold(t *testing.T) {
+	s := settings(t)
+	if err := os.Mkdir(s.Path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if k, said := newKeeper(t, s, nil); k.Of("u", "c") != "0-3" || len(said) != 1 {
+		t.Errorf("on %s, said %v", k.Of("u", "c"), said)
+	}
+}
+
+func TestRoomTogether(t *testing.T) {
+	k, _ := newKeeper(t, settings(t), nil)
+	k.Take(pod("u", "3"), nil)
+	for _, row := range []struct {
+		name   string
+		cpus   []string
+		former []string
+		has    bool
+	}{
+		{"both have room after another pod", []string{"2", "1"}, []string{"u"}, true},
+		{"the last one has none", []string{"2", "2"}, []string{"u"}, false},
+		{"the other pod stays", []string{"1", "1"}, nil, false},
+		{"the last one shares", []string{"1", "500m"}, nil, true},
+	} {
+		var pods []*v1.Pod
+		for at, cpu := range row.cpus {
+			pods = append(pods, pod(fmt.Sprint("p", at), cpu))
+		}
+		if refusal := k.RoomTogether(pods, row.former); (refusal == nil) != row.has {
+			t.Errorf("%s: %v", row.name, refusal)
+		}
+		if k.Of("u", "c") != "1-3" || k.Of("p0", "c") != "0" {
+			t.Errorf("%s: something is assigned: u is on %s, p0 on %s", row.name, k.Of("u", "c"), k.Of("p0", "c"))
+		}
+	}
+}
+
+func TestWhatIsReservedIsNobodysUntilItIsFreed(t *testing.T) {
+	k, _ := newKeeper(t, settings(t), nil)
+	k.Take(pod("u", "1"), nil)
+	if !k.Reserve("way back", pod("former", "2"), []string{"u"}) || k.Own("way back", "c").String() != "1-2" {
+		t.Errorf("%s is reserved, of which u has %s", k.Own("way back", "c"), k.Own("u", "c"))
+	}
+	if k.Reserve("more", pod("v", "2"), nil) || len(k.Own("more", "c")) > 0 {
+		t.Errorf("%s is reserved where there is one", k.Own("more", "c"))
+	}
+	if r := k.Take(pod("v", "2"), nil); r == nil {
+		t.Errorf("v has %s", k.Own("v", "c"))
+	}
+	if k.Free([]string{"nobody"}) || !k.Free([]string{"way back"}) {
+		t.Error("it is not known what is freed")
+	}
+	if r := k.Take(pod("v", "2"), nil); r != nil || k.Own("v", "c").String() != "2-3" {
+		t.Errorf("v has %s, %v", k.Own("v", "c"), r)
+	}
+	k.Keep(map[string]bool{"u": true})
+	if k.Own("u", "c").String() != "1" || len(k.Own("v", "c")) > 0 {
+		t.Errorf("u has %s, v %s", k.Own("u", "c"), k.Own("v", "c"))
+	}
+}
+
+func TestTheFileIsWrittenOnceTheDiskTakesIt(t *testing.T) {
+	s := settings(t)
+	dir := filepath.Join(t.TempDir(), "later")
+	s.Path = filepath.Join(dir, "state")
+	var log strings.Builder
+	k, _ := newKeeper(t, s, &running{})
+	k.log = slog.New(slog.NewTextHandler(&log, nil))
+	for range 2 {
+		k.save()
+		k.reconcile(t.Context()) // which forgets errors of containers
+	}
+	if n := strings.Count(log.String(), "CPU assignments not written"); n != 1 {
+		t.Errorf("said %d times: %s", n, log.String())
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k.save()
+	if err := os.Remove(s.Path); err != nil {
+		t.Error(err)
+	}
+	k.save()
+	if _, err := os.Stat(s.Path); !os.IsNotExist(err) {
+		t.Errorf("it is written without a change: %v", err)
+	}
+	k.Take(pod("u", "1"), nil)
+	k.save()
+	if text, err := os.ReadFile(s.Path); err != nil || string(text) != k.table.Text() {
+		t.Errorf("written: %s, %v", text, err)
+	}
+}
+
+// A runtime that gives no answer has not lost its containers.
+func TestWhatContainersHaveIsKnownAfterTheRuntimeWasDown(t *testing.T) {
+	r := &running{all: []cpus.Running{{Key: cpus.Key{UID: "u", Container: "c"}, ID: "a"}}}
+	k, _ := newKeeper(t, settings(t), r)
+	k.Started("u", "c", "a", "0-3")
+	all := r.all
+	for _, down := range []error{nil, errors.New("down"), nil} {
+		r.all, r.down = all, down
+		if down != nil {
+			r.all = nil
+		}
+		k.reconcile(t.Context())
+	}
+	if len(r.pinned) > 0 {
+		t.Errorf("pinned %s", r.pinned)
+	}
+}
+
 func TestRoomAssignsNothing(t *testing.T) {
 	k, _ := newKeeper(t, settings(t), nil)
 	if r := k.Room(pod("u", "3"), nil); r != nil || k.Of("u", "c") != "0-3" {
@@ -163,6 +278,16 @@ func TestAResizedPodGetsOtherCPUs(t *testing.T) {
 		if r := k.Take(pod("u", row.cpu), nil); r != nil || k.Of("u", "c") != row.want {
 			t.Errorf("%s: %v, on %s", row.cpu, r, k.Of("u", "c"))
 		}
+	}
+}
+
+func TestAContainerThatAPodHasNoMoreHasNoCPUs(t *testing.T) {
+	k, _ := newKeeper(t, settings(t), nil)
+	k.Take(pod("u", "3"), nil)
+	other := pod("u", "3")
+	other.Spec.Containers[0].Name = "d"
+	if r := k.Take(other, nil); r != nil || len(k.Own("u", "c")) > 0 || k.Own("u", "d").String() != "1-3" {
+		t.Errorf("%v: c has %s, d %s", r, k.Own("u", "c"), k.Own("u", "d"))
 	}
 }
 

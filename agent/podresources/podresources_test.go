@@ -1,8 +1,10 @@
 package podresources
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -252,6 +254,30 @@ func TestTheSocketIsRootsAloneAndMadeAgain(t *testing.T) {
 	}
 }
 
+func TestAPathThatCannotBeBoundIsAnError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(file, "s"), filepath.Join(t.TempDir(), strings.Repeat("x", 108)), filepath.Join(t.TempDir(), strings.Repeat("x", 256))} {
+		s, err := Listen((&node{}).config(path))
+		if s != nil || err == nil || !strings.HasPrefix(err.Error(), "listen on "+path+": ") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestAServerThatEndsByItselfIsAnError(t *testing.T) {
+	s, err := Listen((&node{}).config(filepath.Join(t.TempDir(), "s")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.socket.Close()
+	if err := s.Run(t.Context()); err == nil {
+		t.Error("it is none")
+	}
+}
+
 func TestWithoutASocketNothingIsServed(t *testing.T) {
 	var none *Server
 	if err := none.Run(t.Context()); err != nil {
@@ -310,6 +336,44 @@ func TestARequestWithLongHeadersIsRefused(t *testing.T) {
 	}
 }
 
+func TestARequestWithALongNameIsRefused(t *testing.T) {
+	n := &node{}
+	client, _ := serve(t, n.config(filepath.Join(t.TempDir(), "s")))
+	for size, want := range map[int]codes.Code{maxRequest / 2: codes.Unknown, maxRequest + 1: codes.ResourceExhausted, 8 << 20: codes.ResourceExhausted} {
+		_, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodName: strings.Repeat("x", size), PodNamespace: "ns"})
+		if got := status.Code(err); got != want || got == codes.ResourceExhausted && !strings.Contains(err.Error(), "larger than max") {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
+// preface is how a client of HTTP/2 begins, with no settings (RFC 9113, 3.4).
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
+func TestAClientIsToldHowManyRequestsItMaySendAtATime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	serve(t, (&node{}).config(path))
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte(preface)); err != nil {
+		t.Fatal(err)
+	}
+	frame := make([]byte, 9)
+	if _, err := io.ReadFull(c, frame); err != nil {
+		t.Fatal(err)
+	}
+	settings := make([]byte, frame[2])
+	if _, err := io.ReadFull(c, settings); err != nil {
+		t.Fatal(err)
+	}
+	if streams := []byte{0, 3, 0, 0, 0, maxStreams}; frame[3] != 4 || !bytes.Contains(settings, streams) { // RFC 9113, 6.5
+		t.Errorf("the server's settings are %v %v", frame, settings)
+	}
+}
+
 func TestMoreConnectionsThanTheMaximumWait(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	serve(t, (&node{}).config(path))
@@ -325,7 +389,7 @@ func TestMoreConnectionsThanTheMaximumWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		if _, err := c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
+		if _, err := c.Write([]byte(preface)); err != nil {
 			t.Fatal(err)
 		}
 		open = append(open, c)

@@ -163,6 +163,11 @@ func (b *box) noPods() error {
 
 // pod writes the manifest of a pod that runs until it is told to end.
 func (b *box) pod(name, spec, container string) error {
+	return b.podWith("trap 'exit 0' TERM; sleep 100000 & wait", name, spec, container)
+}
+
+// podWith writes the manifest of a pod that runs a script without double quotes.
+func (b *box) podWith(script, name, spec, container string) error {
 	if spec == "" {
 		spec = "restartPolicy: Always"
 	}
@@ -176,9 +181,9 @@ spec:
   - name: main
     image: %s
     imagePullPolicy: IfNotPresent
-    command: [sh, -c, "trap 'exit 0' TERM; sleep 100000 & wait"]
+    command: [sh, -c, "%s"]
     %s
-`, name, spec, rig.Busybox, container)
+`, name, spec, rig.Busybox, script, container)
 	_, err := b.sh(fmt.Sprintf("cd /etc/monopod/manifests; cat >.new <<'EOF'\n%sEOF\nsync .new; mv .new %s.yaml; sync .", text, name))
 	return err
 }

@@ -13,8 +13,7 @@ func givesCPUs(b *box) error {
 sed -i 's/^#*cgroupDriver: .*/cgroupDriver: systemd/; s/^#*cpuManagerPolicy: .*/cpuManagerPolicy: static/; s/^#*reservedSystemCPUs: .*/reservedSystemCPUs: "0"/' config.yaml
 [ $(diff config.before config.yaml | grep -c '^>') = 3 ]; systemctl restart monopod`
 	const back = `mv /etc/monopod/config.before /etc/monopod/config.yaml; systemctl restart monopod`
-	last := b.machine.cpus - 1
-	left := map[int]string{1: "0", 2: "0,2", 3: "0,2-3"}[last]
+	const left, all = "0,2-3", "0-3"
 	for _, step := range []func() error{
 		func() error { return b.all(static).err },
 		func() error { return b.pod("shares", "", "") },
@@ -24,7 +23,7 @@ sed -i 's/^#*cgroupDriver: .*/cgroupDriver: systemd/; s/^#*cpuManagerPolicy: .*/
 		func() error {
 			return b.all("systemctl daemon-reload", runOn("1", left), "rm /etc/monopod/manifests/owns.yaml").err
 		},
-		func() error { return b.until(runOn("", fmt.Sprintf("0-%d", last))) },
+		func() error { return b.until(runOn("", all)) },
 		func() error { return b.all("rm /etc/monopod/manifests/*").then(b.noPods) },
 		func() error { return b.runtime(containerd1, cgroupfs) },
 		func() error { return b.all(back).err },

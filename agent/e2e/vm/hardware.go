@@ -15,6 +15,8 @@ type hardware struct {
 var (
 	// usual is what most trials run on: with four processors, if this machine has as many.
 	usual = hardware{memory: 1024, cpus: min(max(runtime.NumCPU(), 2), 4)}
+	// parallel has four processors, however many this machine has.
+	parallel = hardware{memory: usual.memory, cpus: 4}
 	// little is small for a Debian with containerd.
 	little = hardware{memory: 256, cpus: 1}
 	// recorded is what the recordings of a kubelet were made on: how soon a container is

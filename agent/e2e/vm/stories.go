@@ -15,7 +15,7 @@ func stories(version, driver string) func(b *box) error {
 	return func(b *box) error {
 		names := scenarios
 		if driver == cgroupfs {
-			names = append(names[:len(names):len(names)], "PlacesPodsInCgroups", "EndsStraysWithTheCgroup")
+			names = append(names[:len(names):len(names)], "PlacesPodsInCgroups", "HoldsOthersToWhatIsReserved", "EndsStraysWithTheCgroup")
 		}
 		log, err := b.endToEnd(driver, fmt.Sprintf("^TestMonopod$/^%s$/^(%s)$", version, strings.Join(names, "|")))
 		if n := strings.Count(log, "\n        --- PASS"); err == nil && n != len(names) {
