@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/archives"
 	"monopod/agent/checkpoint"
 	"monopod/agent/disk"
 	"monopod/agent/gc"
@@ -219,8 +220,37 @@ func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.Colle
 			free, err := stats.FreeOn(dir)
 			return free.Capacity, free.Available, err
 		},
-		Collected: a.metrics.Collected, Log: a.log, Event: a.recordTrouble,
+		Archived: a.archives.Given, Collected: a.metrics.Collected, Log: a.log, Event: a.recordTrouble,
 	}
+}
+
+// newArchives returns the keeper of the folders of image archives.
+func (a *Agent) newArchives() *archives.Keeper {
+	c := settings.Archives(a.cfg)
+	c.CRI, c.Up, c.Log = a.cri, a.watch.Up, a.log
+	c.Problem = func(path, text string) {
+		a.store.SetProblem("archive "+path, text)
+		if text != "" {
+			a.recordTrouble("ImageArchiveBroken", text)
+		}
+	}
+	c.Came = func(ctx context.Context, names []string) {
+		a.workers.Images.Came(names)
+		select {
+		case a.sync.came <- names:
+		case <-ctx.Done():
+		}
+	}
+	return archives.New(c)
+}
+
+// pulls returns the settings of image pulls.
+func (a *Agent) pulls(k *image.Keyring) image.Config {
+	c := settings.Pulls(a.cfg, k, a.metrics, a.once != nil)
+	if a.archives != nil {
+		c.Archives = a.archives
+	}
+	return c
 }
 
 // newReloader wires the parts that use live settings; nil: settings are read once.

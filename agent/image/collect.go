@@ -137,6 +137,11 @@ func (c *Collector) remove(ctx context.Context, s *survey, e *Entry, reason, why
 	if len(e.Users) > 0 {
 		return false, nil
 	}
+	for name := range c.config.Archived() { // it may have come since the survey
+		if s.find(name) == e {
+			return false, nil
+		}
+	}
 	if err := c.config.CRI.RemoveImage(ctx, e.ID); err != nil {
 		return false, err
 	}
