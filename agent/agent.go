@@ -72,6 +72,7 @@ type Agent struct {
 	sync         *syncLoop
 	workers      *worker.Pool
 	images       *image.Collector
+	orders       image.Orders     // pulls that the owner requested
 	archives     *archives.Keeper // nil: an agent of one run has no folders of archives
 	needs        *gc.ImageNeeds
 	cgroups      *node.PodCgroups
@@ -310,6 +311,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a.watch.Prepare = func(ctx context.Context) error { return a.prepareRuntime(ctx, cancel) }
+	a.orders.Puller, a.orders.Until = a.workers.Images, ctx
 	var parts sync.WaitGroup
 	parts.Go(func() { a.events.Run(ctx) })
 	if a.once == nil {

@@ -194,7 +194,7 @@ func (a *Agent) listenPodResources() *podresources.Server {
 // requests returns the requests that the owner may send to the agent.
 func (a *Agent) requests() []server.Request {
 	pods := a.sync.requests(a.cfg.NodeName)
-	return []server.Request{
+	return append(a.imageRequests(),
 		server.Restart(a.sync.Restart),
 		server.Forget(a.forget),
 		server.OfPod("stop", pods.Stop),
@@ -208,7 +208,7 @@ func (a *Agent) requests() []server.Request {
 			return a.sync.History(ctx, manifests.Key{Namespace: namespace, Name: pod})
 		}),
 		server.Outlook(a.outlook),
-	}
+	)
 }
 
 func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.CollectorConfig {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 
 	"monopod/cri"
 )
@@ -76,9 +75,6 @@ func (t *toEnd) Read(p []byte) (int, error) {
 
 // Check returns what an archive has, or why it cannot be imported here.
 func Check(ctx context.Context, path string) error {
-	_, err := os.Stat(path)
-	if err == nil {
-		_, err = readFile(ctx, path)
-	}
+	_, err := readFile(ctx, path)
 	return err
 }

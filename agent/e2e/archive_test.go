@@ -49,13 +49,46 @@ func importsArchives(w *world) {
 	check(w.T, os.Remove(broken))
 
 	w.remove("first")
-	w.barrier("last")
-	out, err := w.agent.Says(w.Context(), "images")
-	check(w.T, err)
-	for _, say := range []string{"no: in archive " + images + "/first.tar", "archive " + images + "/second.tar.gz: imported"} {
-		if !strings.Contains(out, say) {
-			w.Errorf("images does not say %q:\n%s", say, out)
+	w.until("images of archives stay", func() error {
+		out, err := w.agent.Says(w.Context(), "images")
+		for _, say := range []string{"no: in archive " + images + "/first.tar", "archive " + images + "/second.tar.gz: imported"} {
+			if !strings.Contains(out, say) {
+				err = fmt.Errorf("images does not say %q:\n%s", say, out)
+			}
+		}
+		return err
+	})
+	w.handlesImages()
+	w.status("second", "runs on", func(s v1.PodStatus) bool { return s.Phase == v1.PodRunning })
+}
+
+// handlesImages gives the runtime an image by hand, and takes it away.
+func (w *world) handlesImages() {
+	w.Helper()
+	const name = "offline.test/loaded:1"
+	file := filepath.Join(w.TempDir(), "loaded.tar")
+	check(w.T, rig.SaveImage(file, name, w.ns+"loaded"))
+	w.write("loaded", of(name))
+	w.waiting("loaded", name)
+	for _, from := range []string{"load " + file, "load - <" + file} {
+		out, err := exec.Command("sh", "-c", w.agent.Binary+" images --socket "+w.agent.Socket+" "+from).CombinedOutput()
+		if err != nil || string(out) != name+" loaded\n" {
+			w.Errorf("%s: %v: %s", from, err, out)
 		}
 	}
-	w.status("second", "runs on", func(s v1.PodStatus) bool { return s.Phase == v1.PodRunning })
+	w.running("loaded")
+	out, err := w.agent.CLI(w.Context(), "images", "rm", name)
+	if err == nil {
+		w.Errorf("an image that is used is removed: %s", out)
+	}
+	out, err = w.agent.CLI(w.Context(), "images", "pull", rig.Busybox2)
+	if err != nil || out != rig.Busybox2+" pulled\n" {
+		w.Errorf("pull: %v: %s", err, out)
+	}
+	for _, args := range [][]string{{"prune", "--dry-run"}, {"rm", rig.Busybox2}} {
+		out, err = w.agent.CLI(w.Context(), "images", args...)
+		if err != nil || !strings.Contains(out, rig.Busybox2) || strings.Contains(out, "offline.test") {
+			w.Errorf("%v: %v: %s", args, err, out)
+		}
+	}
 }

@@ -76,6 +76,8 @@ type CollectorConfig struct {
 const (
 	ForAge   = "age"
 	ForSpace = "space"
+
+	ForRequest = "request"
 )
 
 // Collector removes unused images when the disk fills up, or when they were not
