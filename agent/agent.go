@@ -15,6 +15,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/archives"
 	"monopod/agent/checkpoint"
 	"monopod/agent/cnicache"
 	"monopod/agent/config"
@@ -71,6 +72,8 @@ type Agent struct {
 	sync         *syncLoop
 	workers      *worker.Pool
 	images       *image.Collector
+	orders       image.Orders     // pulls that the owner requested
+	archives     *archives.Keeper // nil: an agent of one run has no folders of archives
 	needs        *gc.ImageNeeds
 	cgroups      *node.PodCgroups
 	rotator      *logrotate.Rotator
@@ -197,7 +200,7 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 		PodLogs: a.cfg.PodLogs,
 		Version: a.version,
 		Images: func(ctx context.Context) (*status.Images, error) {
-			return overview.Images(ctx, a.cfg.NodeName, a.images)
+			return overview.Images(ctx, a.cfg.NodeName, a.images, a.archives.List())
 		},
 		Events:   a.events,
 		Handlers: a.pages(), Watch: a.metrics.Serve,
@@ -262,6 +265,9 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	}
 	a.needs = &gc.ImageNeeds{Root: a.root}
 	a.garbage.Needs = a.needs
+	if once == nil {
+		a.archives = a.newArchives()
+	}
 	a.images = image.NewCollector(a.collector(a.needs, o.CollectEvery))
 	a.needs.Changed = a.images.Wake
 	a.hosts = a.newHosts(machine, checkpoints)
@@ -270,7 +276,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	}
 	a.workers = &worker.Pool{
 		Cri:     a.cri,
-		Images:  image.New(a.cri, settings.Pulls(a.cfg, keyring, a.metrics, once != nil)),
+		Images:  image.New(a.cri, a.pulls(keyring)),
 		Prober:  probe.Prober{Observe: overview.ProbeCounter(a.metrics)},
 		Metrics: a.metrics,
 		Store:   a.store,
@@ -305,6 +311,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a.watch.Prepare = func(ctx context.Context) error { return a.prepareRuntime(ctx, cancel) }
+	a.orders.Puller, a.orders.Until = a.workers.Images, ctx
 	var parts sync.WaitGroup
 	parts.Go(func() { a.events.Run(ctx) })
 	if a.once == nil {
@@ -312,6 +319,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		if a.fetch != nil {
 			parts.Go(func() { a.fetch.Run(ctx) })
 		}
+		parts.Go(func() { a.archives.Run(ctx) })
 		parts.Go(func() { a.images.Run(ctx) }) // an agent of one run removes no images
 		parts.Go(func() { a.node.Run(ctx) })
 		parts.Go(func() { a.notify.Run(ctx) })

@@ -52,6 +52,7 @@
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
 //	  probe/ hook/             checks containers; runs their hooks at start and stop
 //	  volume/ image/           volumes; pulls, credentials and collection of images
+//	  archives/                has the runtime import the image archives of folders
 //	  managed/                 starts and supervises a containerd of monopod's own
 //	  oom/                     kills for want of memory, read from the kernel's log
 //	  logrotate/ podlog/ stream/ rotation of logs; reading them; the streams of containers

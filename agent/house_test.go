@@ -28,6 +28,7 @@ var (
 	tools = []string{"agent/backoff", "agent/choice", "agent/wake"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
+		"archives":     {"agent/disk", "agent/panics", "agent/saidonce", "cri", "manifests/imagename"},
 		"clip":         {},
 		"cnicache":     {"agent/disk"},
 		"config":       {"agent/cpus", "agent/window", "manifests", "manifests/decode", "manifests/shell"},
@@ -63,7 +64,7 @@ var (
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
-		"agent/cli": {"agent", "agent/choice", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/cp", "agent/cli/diff", "agent/cli/forward", "agent/cli/logs", "agent/cli/owner", "agent/cli/support", "agent/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
+		"agent/cli": {"agent", "agent/archives", "agent/choice", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/cp", "agent/cli/diff", "agent/cli/forward", "agent/cli/logs", "agent/cli/owner", "agent/cli/support", "agent/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
 			"agent/hold", "agent/managed", "agent/message", "agent/objects", "agent/once", "agent/outlook", "agent/settings", "agent/status", "agent/stream", "agent/update", "agent/volume", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
 		"agent/cli/check":     {"agent/print", "agent/config", "agent/objects", "agent/status", "manifests", "manifests/defaults", "manifests/documents"},
 		"agent/cli/client":    {"agent/print", "agent/clip", "agent/events", "agent/hold", "agent/shutdown", "agent/status", "cri", "manifests", "manifests/annotations", "manifests/decode"},

@@ -56,6 +56,7 @@ type syncLoop struct {
 	pods     records                         // all that is known, by pod name
 	given    atomic.Pointer[map[string]bool] // the names of all desired pods
 	table    *admission.Table
+	came     chan []string                    // full names of images that archives have given
 	facts    chan factsRead                   // facts of the machine that were read again
 	reading  bool                             // a read of the machine is running
 	pasts    chan []pastRead                  // what previous agents reported of waiting pods
@@ -88,7 +89,7 @@ type syncLoop struct {
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, previous: store.Previous, needs: needs, faults: faults{shared},
-		woken: wake.New(), asked: wake.New(), holds: &hold.Store{}, facts: make(chan factsRead), pasts: make(chan []pastRead),
+		woken: wake.New(), asked: wake.New(), holds: &hold.Store{}, facts: make(chan factsRead), came: make(chan []string), pasts: make(chan []pastRead),
 		restarts: make(chan *worker.RestartRequest), outlooks: make(chan *outlookRequest), versions: make(chan *versionsRequest), rollback: make(chan *rollbackRequest), empty: make(chan struct{})}
 	l.pods.agenda = newAgenda()
 	l.pods.inherit(checkpoints)
@@ -162,6 +163,8 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.history.wereSaved(all)
 		case err := <-l.keeps.saved:
 			l.keeps.wereSaved(err)
+		case names := <-l.came:
+			l.imagesCame(names)
 		case f := <-l.facts:
 			l.takeFacts(f)
 		case <-tick.C:
@@ -317,6 +320,18 @@ func (l *syncLoop) replaceObjects(all []*manifests.Object) bool {
 		}
 	}
 	return true
+}
+
+// imagesCame wakes what waits for one of these images.
+func (l *syncLoop) imagesCame(names []string) {
+	for _, r := range l.pods.working() {
+		if p := r.sent.Pod; p != nil && gc.Concerns(p.Pod, names) {
+			r.worker.ImagesCame()
+		}
+		if p := r.sent.Next; p != nil && gc.Concerns(p.Pod, names) {
+			r.task.ImagesCame()
+		}
+	}
 }
 
 // publishNames publishes the names of all desired pods to other goroutines. arrived and gone are

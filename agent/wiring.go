@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/archives"
 	"monopod/agent/checkpoint"
 	"monopod/agent/disk"
 	"monopod/agent/gc"
@@ -196,7 +197,7 @@ func (a *Agent) listenPodResources() *podresources.Server {
 // requests returns the requests that the owner may send to the agent.
 func (a *Agent) requests() []server.Request {
 	pods := a.sync.requests(a.cfg.NodeName)
-	return []server.Request{
+	return append(a.imageRequests(),
 		server.Restart(a.sync.Restart),
 		server.Forget(a.forget),
 		server.OfPod("stop", pods.Stop),
@@ -210,7 +211,7 @@ func (a *Agent) requests() []server.Request {
 			return a.sync.History(ctx, manifests.Key{Namespace: namespace, Name: pod})
 		}),
 		server.Outlook(a.outlook),
-	}
+	)
 }
 
 func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.CollectorConfig {
@@ -222,8 +223,37 @@ func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.Colle
 			free, err := stats.FreeOn(dir)
 			return free.Capacity, free.Available, err
 		},
-		Collected: a.metrics.Collected, Log: a.log, Event: a.recordTrouble,
+		Archived: a.archives.Given, Collected: a.metrics.Collected, Log: a.log, Event: a.recordTrouble,
 	}
+}
+
+// newArchives returns the keeper of the folders of image archives.
+func (a *Agent) newArchives() *archives.Keeper {
+	c := settings.Archives(a.cfg)
+	c.CRI, c.Up, c.Log = a.cri, a.watch.Up, a.log
+	c.Problem = func(path, text string) {
+		a.store.SetProblem("archive "+path, text)
+		if text != "" {
+			a.recordTrouble("ImageArchiveBroken", text)
+		}
+	}
+	c.Came = func(ctx context.Context, names []string) {
+		a.workers.Images.Came(names)
+		select {
+		case a.sync.came <- names:
+		case <-ctx.Done():
+		}
+	}
+	return archives.New(c)
+}
+
+// pulls returns the settings of image pulls.
+func (a *Agent) pulls(k *image.Keyring) image.Config {
+	c := settings.Pulls(a.cfg, k, a.metrics, a.once != nil)
+	if a.archives != nil {
+		c.Archives = a.archives
+	}
+	return c
 }
 
 // newReloader wires the parts that use live settings; nil: settings are read once.

@@ -110,7 +110,7 @@ var examples = map[string][]string{
 	},
 	"images": {
 		"monopod images -o wide",
-		"monopod images -o json",
+		"monopod images load app.tar.gz",
 	},
 	"volume": {
 		"monopod volume ls",

@@ -17,6 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent"
+	"monopod/agent/archives"
 	"monopod/agent/cli/check"
 	"monopod/agent/cli/command"
 	"monopod/agent/config"
@@ -74,6 +75,7 @@ func onceCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "set", Usage: "give containers of a name another image: `NAME=IMAGE`"},
 			&cli.StringSliceFlag{Name: "artifact", KeepSpace: true,
 				Usage: "copy `POD/CONTAINER:/PATH=DIR` out before the run is removed"},
+			&cli.StringSliceFlag{Name: "load", Usage: "give the runtime the images of the archive `FILE` first; may be given more than once"},
 			&cli.StringFlag{Name: "dir", Usage: "make the folder of the run at `DIR` and not in TMPDIR"},
 			&cli.StringSliceFlag{Name: "report", KeepSpace: true,
 				Usage: "write a report as `junit=FILE` or json=FILE; may be given more than once"},
@@ -167,6 +169,9 @@ func runOnce(c *cli.Context) error {
 	if err := completeOnce(&run, c); err != nil {
 		return command.UsageError("%v", err)
 	}
+	if run.Load, err = archivesOf(c); err != nil {
+		return command.UsageError("%v", err)
+	}
 	if err := mayRun(os.Geteuid()); err != nil {
 		return cli.Exit(err, exitBroken)
 	}
@@ -183,6 +188,18 @@ func runOnce(c *cli.Context) error {
 		os.RemoveAll(cfg.Root) // nothing was started
 	}
 	return exitOnce(code, err)
+}
+
+// archivesOf returns the archives of --load, which it checks.
+func archivesOf(c *cli.Context) ([]string, error) {
+	all := c.StringSlice("load")
+	for _, file := range all {
+		err := archives.Check(c.Context, file)
+		if err != nil {
+			return nil, fmt.Errorf("--load %s: %w", file, err)
+		}
+	}
+	return all, nil
 }
 
 // completeOnce fills in what depends on the pods, and on files that must exist.
@@ -274,6 +291,17 @@ func exitOnce(code int, err error) error {
 	return nil
 }
 
+// abandon releases an agent that is not run, and removes the runtime that it has started. It returns
+// why, and what was not removed.
+func abandon(ctx context.Context, a *agent.Agent, why error) error {
+	a.Abandon()
+	m := a.Managed()
+	if m == nil {
+		return why
+	}
+	return errors.Join(why, m.Remove(context.WithoutCancel(ctx)))
+}
+
 // startRun runs an agent for one run. Its error is why it could not be started.
 func startRun(ctx context.Context, cfg config.Config, work *agent.Once, o agent.Options, run once.Config) (code int, err error) {
 	cfg.PodLogs = filepath.Join(cfg.Root, "logs")
@@ -296,8 +324,13 @@ func startRun(ctx context.Context, cfg config.Config, work *agent.Once, o agent.
 	}
 	if m := a.Managed(); m != nil {
 		if err := m.Start(ctx); err != nil {
-			a.Abandon()
-			return 0, errors.Join(err, m.Remove(context.WithoutCancel(ctx)))
+			return 0, abandon(ctx, a, err)
+		}
+	}
+	for _, file := range run.Load {
+		_, err := loadInto(ctx, file, nil, a.Endpoint())
+		if err != nil {
+			return 0, abandon(ctx, a, err)
 		}
 	}
 	run.Agent, run.Root, run.PodLogs, run.Signals = a, cfg.Root, cfg.PodLogs, signals

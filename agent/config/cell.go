@@ -164,6 +164,29 @@ func path(to *string, fallback string) *field[string] {
 	return f
 }
 
+// paths is path for several, with a comma between.
+func paths(to *string) *field[string] {
+	f := text(to, "", nil)
+	f.adjust = func(dir, list string) string {
+		var all []string
+		for p := range strings.SplitSeq(list, ",") {
+			if p != "" && !filepath.IsAbs(p) {
+				p = filepath.Join(dir, p)
+			}
+			all = append(all, p)
+		}
+		return strings.Join(all, ",")
+	}
+	f.read = func(_, text string) (string, error) {
+		dir, err := filepath.Abs("")
+		if text == "" || err != nil {
+			return "", err
+		}
+		return f.adjust(dir, text), nil
+	}
+	return f
+}
+
 // orNone makes "" a value that is not the default.
 func orNone(f *field[string]) *field[string] {
 	f.zero = true

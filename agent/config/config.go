@@ -81,6 +81,7 @@ type Config struct {
 	ImagePulls               int
 	PullQPS, PullBurst       int
 
+	ImageDirs                  string // folders of archives, with commas between; "": images in Root
 	ImageGCHigh, ImageGCLow    int
 	ImageMinAge, ImageMaxAge   time.Duration
 	CredentialProviders        string // a CredentialProviderConfig, or a folder of such

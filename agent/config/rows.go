@@ -131,6 +131,7 @@ func imageRows(c *Config) []row {
 		{"registryBurst", "", live, value(&c.PullBurst, 10, atLeast(0, "must not be negative")), "How many of them may begin at once."},
 		{"", "image-credential-provider-config", restart, path(&c.CredentialProviders, ""), ""},
 		{"", "image-credential-provider-bin-dir", restart, path(&c.CredentialProviderPrograms, ""), ""},
+		{"imageDir", "image-dir", restart, paths(&c.ImageDirs), "Folders of image archives, with a comma between: *.tar, *.tar.gz, *.tgz and *.tar.zst there are given\nto the runtime, and their images stay as long as they do; \"\" is images in the root folder. (ours)"},
 		{"imageGCHighThresholdPercent", "", live, value(&c.ImageGCHigh, 85, within(1, 100, "must be from 1 to 100")), "How full the disk of the images is when unused ones begin to go; 100 is never.\nNo image goes that a manifest names."},
 		{"imageGCLowThresholdPercent", "", live, value(&c.ImageGCLow, 80, within(1, 100, "must be from 1 to 100")), "How full it may still be when that ends."},
 		{"imageMinimumGCAge", "", live, duration(&c.ImageMinAge, 2*time.Minute, 0, ever), "An image that has come less long ago stays."},

@@ -74,6 +74,7 @@ func scenarios() []scenario {
 		{"StartsPodsInOrder", startsPodsInOrder},
 		{"PullsWithCredentials", pullsWithCredentials},
 		{"PullsThroughTrouble", pullsThroughTrouble},
+		{"ImportsArchives", importsArchives},
 		{"RotatesLogs", rotatesLogs},
 		{"FollowsLogs", followsLogs},
 		{"KeepsTheLastDead", keepsTheLastDead},

@@ -65,6 +65,11 @@ func (n *ImageNeeds) All() ([]image.Need, bool) {
 	return needs, true
 }
 
+// Concerns reports whether a pod names one of these images, which go by their full names.
+func Concerns(p *v1.Pod, names []string) bool {
+	return slices.ContainsFunc(imagesOf(p), func(n image.Need) bool { return slices.Contains(names, image.Canonical(n.Image)) })
+}
+
 // imagesOf returns the images that a pod names.
 func imagesOf(p *v1.Pod) []image.Need {
 	var needs []image.Need

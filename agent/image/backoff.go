@@ -1,6 +1,7 @@
 package image
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -54,6 +55,15 @@ func (b *backOffs) failed(pod, ref string, e *Error) *Error {
 // wait returns how long to wait after that many failures in a row.
 func (b *backOffs) wait(count int) time.Duration {
 	return backoff.Between(b.first, b.max, count)
+}
+
+// forgetImages forgets the failures of images.
+func (b *backOffs) forgetImages(are func(ref string) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, refs := range b.all {
+		maps.DeleteFunc(refs, func(ref string, _ *Error) bool { return are(ref) })
+	}
 }
 
 func (b *backOffs) forget(pod string) {

@@ -17,6 +17,8 @@ func classify(all []*Entry, disk *Disk, l Limits, now time.Time) (aged, spare []
 		switch {
 		case len(e.Users) > 0:
 			e.Why = "used by " + strings.Join(e.Users, ", ")
+		case e.Archive != "":
+			e.Why = "in archive " + e.Archive
 		case e.Pinned:
 			e.Why = "pinned by the runtime"
 		case now.Sub(e.FirstSeen) < l.MinAge:

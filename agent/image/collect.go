@@ -137,18 +137,23 @@ func (c *Collector) remove(ctx context.Context, s *survey, e *Entry, reason, why
 	if len(e.Users) > 0 {
 		return false, nil
 	}
+	for name := range c.config.Archived() { // it may have come since the survey
+		if s.find(name) == e {
+			return false, nil
+		}
+	}
 	if err := c.config.CRI.RemoveImage(ctx, e.ID); err != nil {
 		return false, err
 	}
 	if c.config.Collected != nil {
 		c.config.Collected(reason)
 	}
-	c.config.Log.Info("remove image", "image", e.name(), "id", e.ID, "bytes", e.Size, "reason", why)
+	c.config.Log.Info("remove image", "image", e.Name(), "id", e.ID, "bytes", e.Size, "reason", why)
 	return true, nil
 }
 
-// name returns the image's name for people.
-func (e *Entry) name() string {
+// Name returns the image's name for people.
+func (e *Entry) Name() string {
 	for _, names := range [][]string{e.Names, e.Digests} {
 		if len(names) > 0 {
 			return names[0]

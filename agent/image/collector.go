@@ -57,6 +57,9 @@ type CollectorConfig struct {
 	Limits Limits
 	// Needs returns all images that pods name, false while that is not known.
 	Needs func() ([]Need, bool)
+	// Archived returns the archives that have images, by the full names of the images: these stay; nil:
+	// there are none.
+	Archived func() map[string]string
 	// History is the file that records when images were used; "" for none.
 	History string
 	// Statfs returns the bytes of a file system and those that are free.
@@ -73,6 +76,8 @@ type CollectorConfig struct {
 const (
 	ForAge   = "age"
 	ForSpace = "space"
+
+	ForRequest = "request"
 )
 
 // Collector removes unused images when the disk fills up, or when they were not
@@ -101,6 +106,9 @@ type Shortfall struct {
 func NewCollector(cfg CollectorConfig) *Collector {
 	if cfg.Event == nil {
 		cfg.Event = func(_, _ string) {}
+	}
+	if cfg.Archived == nil {
+		cfg.Archived = func() map[string]string { return nil }
 	}
 	c := &Collector{config: cfg, woken: wake.New()}
 	limits := cfg.Limits.Complete()

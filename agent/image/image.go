@@ -133,6 +133,10 @@ func repository(ref string) string {
 	return name.Repository()
 }
 
+// Canonical returns the full form of a reference, with the tag that is meant if it has none; "": it
+// is no reference.
+func Canonical(ref string) string { return canonical(ref) }
+
 // canonical returns the full form of a reference, "" if it is none.
 func canonical(ref string) string {
 	name, err := imagename.Parse(ref)

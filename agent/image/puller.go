@@ -30,6 +30,8 @@ type Config struct {
 
 	Keyring *Keyring // credentials of the node; nil: none
 
+	Archives Archives // which give images without a registry; nil: there are none
+
 	// Pulled is called for each image that was pulled; it may be nil.
 	Pulled func(took time.Duration, bytes uint64)
 
@@ -43,6 +45,7 @@ type Config struct {
 type Puller struct {
 	cri      *cri.Client
 	keyring  *Keyring
+	archives Archives
 	limit    *limit
 	pulled   func(took time.Duration, bytes uint64)
 	backOffs backOffs
@@ -67,12 +70,15 @@ func New(c *cri.Client, cfg Config) *Puller {
 	if cfg.SyncFS == nil {
 		cfg.SyncFS = syncFS
 	}
+	if cfg.Archives == nil {
+		cfg.Archives = noArchives{}
+	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Puller{
 		syncs: &syncer{cri: c, sync: cfg.SyncFS, log: cfg.Log},
-		cri:   c, keyring: cfg.Keyring, limit: newLimit(cfg.QPS, cfg.Burst), pulled: cfg.Pulled,
+		cri:   c, keyring: cfg.Keyring, archives: cfg.Archives, limit: newLimit(cfg.QPS, cfg.Burst), pulled: cfg.Pulled,
 		backOffs: backOffs{first: cfg.BackOffFirst, max: cfg.BackOffMax, all: map[string]map[string]*Error{}},
 		slots:    make(chan struct{}, cfg.Parallel), pulls: map[string]*pull{},
 	}
@@ -124,6 +130,7 @@ type Request struct {
 	Image   string
 	Sandbox *rt.PodSandboxConfig // of the pod
 	Secrets []*v1.Secret         // the pod's own credentials, tried before the node's
+	Policy  v1.PullPolicy        // unless it is Always, the image may also come from an archive
 
 	// Begins is called when no back-off delays the pull any more, Done when the image is there,
 	// with the time that the runtime took and the total with all waits; both may be nil.
@@ -145,9 +152,13 @@ func (p *Puller) Pull(ctx context.Context, r Request) (*rt.Image, string, error)
 	if r.Begins != nil {
 		r.Begins()
 	}
-	w, err := p.pull(ctx, ref, r)
+	pulls, stop := p.untilFound(ctx, ref, r.Policy)
+	defer stop()
+	w, err := p.pull(pulls, ref, r)
 	switch {
 	case err == nil:
+	case ctx.Err() == nil && context.Cause(pulls) == errFound:
+		return p.givenInstead(ctx, r)
 	case ctx.Err() != nil || cri.Unavailable(err):
 		return nil, "", err // it is not about the image
 	default:

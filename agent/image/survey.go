@@ -20,6 +20,7 @@ type Entry struct {
 	Digests   []string
 	Size      uint64 // bytes, as the runtime counts them
 	Pinned    bool
+	Archive   string   // the file that gives it; "": none does
 	Users     []string // pods that name it, and containers of others, sorted
 	FirstSeen time.Time
 	LastUsed  time.Time // zero: never
@@ -47,6 +48,11 @@ func (c *Collector) survey(ctx context.Context, needs []Need) (*survey, error) {
 	}
 	if e := s.find(sandboxes); e != nil {
 		e.Pinned = true
+	}
+	for name, archive := range c.config.Archived() {
+		if e := s.find(name); e != nil {
+			e.Archive = archive
+		}
 	}
 	containers, err := c.config.CRI.Containers(ctx, nil)
 	if err != nil {

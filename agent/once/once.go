@@ -47,6 +47,7 @@ type Config struct {
 	FailFast  bool          // the first pod that fails ends the work of all
 	From      *Chosen       // whose exit code counts; nil: that of the first that failed
 	Pipeline  Pipeline      // the CI service that reads Err
+	Load      []string      // archives of images that the runtime gets first
 	Reports   []Report
 	Artifacts []*Artifact // copied out when the work is done
 

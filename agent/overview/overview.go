@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/archives"
 	"monopod/agent/image"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
@@ -25,7 +26,7 @@ const collectorTimeout = 20 * time.Second
 
 // Images returns the images of the runtime, with the users of each and whether
 // it would be collected.
-func Images(ctx context.Context, node string, images *image.Collector) (*status.Images, error) {
+func Images(ctx context.Context, node string, images *image.Collector, archived []archives.Known) (*status.Images, error) {
 	ctx, cancel := context.WithTimeout(ctx, collectorTimeout)
 	defer cancel()
 	entries, disk, err := images.List(ctx)
@@ -41,8 +42,11 @@ func Images(ctx context.Context, node string, images *image.Collector) (*status.
 		out.Missing, out.MissingSince = s.Bytes, s.Since
 	}
 	for _, e := range entries {
-		out.Images = append(out.Images, status.Image{ID: e.ID, Names: e.Names, Digests: e.Digests, Size: e.Size, Pinned: e.Pinned,
+		out.Images = append(out.Images, status.Image{ID: e.ID, Names: e.Names, Digests: e.Digests, Size: e.Size, Pinned: e.Pinned, Archive: e.Archive,
 			Users: e.Users, FirstSeen: e.FirstSeen, LastUsed: e.LastUsed, Collect: e.Collect, Why: e.Why})
+	}
+	for _, a := range archived {
+		out.Archives = append(out.Archives, status.Archive{Path: a.Path, State: string(a.State), Images: a.Names(), Why: a.Why})
 	}
 	return out, nil
 }

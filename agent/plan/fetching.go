@@ -14,9 +14,10 @@ const progressEvery = 10 * time.Second
 
 // Pull is the progress of a container's image pulls.
 type Pull struct {
-	Image  string    // the first image that is not present yet
-	Queued bool      // it waits for other pulls
-	Since  time.Time // when the pull started, or was queued
+	Image   string    // the first image that is not present yet
+	Queued  bool      // it waits for other pulls
+	Archive string    // which is going to give it; "": it is pulled
+	Since   time.Time // when the pull started, or was queued
 }
 
 // waitForImage reports that the container's image is being pulled. The failure of the last pull
@@ -33,6 +34,9 @@ func (s *Facts) waitForImage(p *Plan, c *v1.Container, on Pull) {
 // Words returns what is pulled, or waits for other pulls. Each pull is queued for a moment, so the
 // queue is mentioned only after a while.
 func (u Pull) Words(now time.Time) string {
+	if u.Archive != "" {
+		return fmt.Sprintf("image %q is in archive %s, which is being imported", u.Image, u.Archive)
+	}
 	if u.Queued && now.Sub(u.Since) >= progressEvery {
 		return fmt.Sprintf("image %q waits for other pulls", u.Image)
 	}

@@ -119,9 +119,9 @@ func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt
 		defer close(f.done)
 		f.images, f.err = gather(f.wanted, func(i podspec.WantedImage) (img *rt.Image, ref string, err error) {
 			defer g.Settings.Caught(&err, "image fetch", c.Name)
-			img, ref, err = g.Settings.Images.Present(ctx, i.Name, i.Policy, sandbox)
+			img, ref, err = g.Settings.Images.Local(ctx, i.Name, i.Policy, sandbox)
 			if img == nil && err == nil {
-				r := image.Request{Pod: string(p.UID), Image: i.Name, Sandbox: sandbox, Secrets: g.Settings.Secrets(p)}
+				r := image.Request{Pod: string(p.UID), Image: i.Name, Policy: i.Policy, Sandbox: sandbox, Secrets: g.Settings.Secrets(p)}
 				g.Settings.Events.RecordPull(about, &r)
 				if again {
 					r.Begins = nil
@@ -179,6 +179,9 @@ func (g *Set) Running() map[string]plan.Pull {
 // progress returns the progress of a fetch.
 func (g *Set) progress(f *fetch) plan.Pull {
 	for _, i := range f.wanted {
+		if archive := g.Settings.Images.Pending(i.Name); archive != "" && i.Policy != v1.PullAlways {
+			return plan.Pull{Image: i.Name, Archive: archive, Since: f.since}
+		}
 		if p, ok := g.Settings.Images.Progress(i.Name); ok {
 			if p.Started.IsZero() {
 				return plan.Pull{Image: i.Name, Queued: true, Since: f.since}

@@ -53,7 +53,7 @@ func (g *images) look(ctx context.Context, p *v1.Pod, sandbox *rt.PodSandboxConf
 			}
 		}
 		if lack.Text == "" || !failed && t.failed != nil {
-			lack, failed = Lack{textOf(podspec.WantedImages(p, &c)[0].Name, t.failed), t.next}, t.failed != nil
+			lack, failed = Lack{g.textOf(podspec.WantedImages(p, &c)[0].Name, t.failed), t.next}, t.failed != nil
 		}
 	}
 	return lack, failed, again
@@ -93,6 +93,15 @@ func (g *images) of(container string) *try {
 	return t
 }
 
+// retry has fetches that failed tried again at once.
+func (g *images) retry() {
+	for _, t := range g.tries {
+		if !t.retry.IsZero() {
+			t.retry = time.Now()
+		}
+	}
+}
+
 // ended records, once, how a fetch failed.
 func (t *try) ended(err error) {
 	if !t.retry.IsZero() {
@@ -126,6 +135,15 @@ func textOf(name string, err error) string {
 		return i.Words()
 	}
 	return fmt.Sprintf("image %s: %s", name, err)
+}
+
+// textOf returns what a container lacks whose image is missing.
+func (g *images) textOf(name string, err error) string {
+	archive := g.set.Settings.Images.Pending(name)
+	if archive != "" {
+		return fmt.Sprintf("image %s is in archive %s, which is being imported", name, archive)
+	}
+	return textOf(name, err)
 }
 
 // ready returns what was fetched.

@@ -69,6 +69,7 @@ type Task struct {
 	mu    sync.Mutex
 	want  uint64 // the last look that is requested; 0: none
 	asked uint64 // last looks requested so far
+	came  bool   // images have come that were missing
 
 	woken      wake.Slot
 	over       chan struct{} // closed once its goroutine has ended
@@ -117,6 +118,22 @@ func (t *Task) Is(p *manifests.Pod) bool {
 
 // Wake makes the task look again. Any goroutine may call it.
 func (t *Task) Wake() { t.woken.Wake() }
+
+// ImagesCame makes the task get the images at once that it could not get before.
+func (t *Task) ImagesCame() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.came = true
+	t.Wake()
+}
+
+// haveCome reports whether images have come since the last call.
+func (t *Task) haveCome() (came bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	came, t.came = t.came, false
+	return came
+}
 
 // Look requests the last look, or withdraws the request.
 func (t *Task) Look(wanted bool) {
@@ -247,6 +264,9 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 	// the last, and a version that it finds ready gets its last look at once.
 	if (final || t.asking.lasts()) && t.asking.isDue() {
 		t.asking.note(t.askRuntime(ctx, sandbox))
+	}
+	if t.haveCome() {
+		t.images.retry()
 	}
 	lack, failed, again := t.images.look(ctx, t.fetched, sandbox)
 	if lack.Text != "" {

@@ -17,7 +17,7 @@ const noImages = "The runtime has no images."
 // w is a terminal.
 func Images(w, notes io.Writer, all *status.Images, f Format) error {
 	var out bytes.Buffer
-	words := diskWords(all, f.Now)
+	words := append(diskWords(all, f.Now), archiveWords(all)...)
 	switch {
 	case len(all.Images) > 0:
 		imageTable(all, f).Print(&out)
@@ -110,6 +110,18 @@ func ago(t, now time.Time) string {
 		return ""
 	}
 	return Ago(t, now)
+}
+
+// archiveWords returns what becomes of the archives that give images.
+func archiveWords(all *status.Images) (words []string) {
+	for _, a := range all.Archives {
+		line := fmt.Sprintf("archive %s: %s", a.Path, a.State)
+		if a.Why != "" {
+			line += ": " + a.Why
+		}
+		words = append(words, OneLine(line))
+	}
+	return words
 }
 
 // diskWords returns how full the disk is, and what that means.

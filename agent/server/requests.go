@@ -84,6 +84,13 @@ func OfPodOrNode(verb string, do func(ctx context.Context, pod types.NamespacedN
 	return q
 }
 
+// OfImages is a request such as "prune" about images. What do returns is the answer, as JSON.
+func OfImages(verb string, do func(ctx context.Context, query url.Values) (any, error)) Request {
+	return Request{method: http.MethodPost, paths: []string{"/images/" + verb},
+		late: "the runtime did not answer within 20s: is it stuck?",
+		do:   func(ctx context.Context, r *http.Request) (any, error) { return do(ctx, r.URL.Query()) }}
+}
+
 // Outlook returns, as JSON, what the manifests in the body would change. It changes nothing.
 func Outlook(do func(ctx context.Context, body io.Reader) (any, error)) Request {
 	return Request{method: http.MethodPost, paths: []string{"/outlook"}, body: outlookMax, late: stuck,

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"monopod/agent/archives"
 	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/agent/cpus"
@@ -312,6 +313,17 @@ func Logs(c config.Config) logrotate.Config {
 
 func Images(c config.Config) image.Limits {
 	return image.Limits{High: c.ImageGCHigh, Low: c.ImageGCLow, MinAge: c.ImageMinAge, MaxAge: c.ImageMaxAge}
+}
+
+// Archives returns the settings of image archives.
+func Archives(c config.Config) archives.Config {
+	a := archives.Config{Dirs: strings.FieldsFunc(c.ImageDirs, func(r rune) bool { return r == ',' }), Insecure: c.InsecureManifests}
+	if len(a.Dirs) == 0 {
+		a.Made = filepath.Join(c.Root, "images")
+		a.Dirs = []string{a.Made}
+	}
+	a.Record = filepath.Join(c.Root, "archives.json")
+	return a
 }
 
 // Pulls returns the settings of image pulls.

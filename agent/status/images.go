@@ -9,6 +9,8 @@ type Images struct {
 	Disk   *ImageDisk `json:"disk,omitempty"` // nil: not known
 	Images []Image    `json:"images"`         // as the runtime lists them
 
+	Archives []Archive `json:"archives,omitempty"` // that give images, by path
+
 	Missing      uint64    `json:"missing,omitempty"` // bytes that the last collection could not free
 	MissingSince time.Time `json:"missingSince,omitzero"`
 }
@@ -24,6 +26,14 @@ type ImageDisk struct {
 	Low         int    `json:"low"`
 }
 
+// Archive is a file that gives images.
+type Archive struct {
+	Path   string   `json:"path"`
+	State  string   `json:"state"`            // being written, unread, due, importing, imported or broken
+	Images []string `json:"images,omitempty"` // full names, once they are known
+	Why    string   `json:"why,omitempty"`    // it is broken
+}
+
 // Image is one image.
 type Image struct {
 	ID        string    `json:"id"`
@@ -31,7 +41,8 @@ type Image struct {
 	Digests   []string  `json:"digests,omitempty"`
 	Size      uint64    `json:"size"` // bytes, as the runtime counts them
 	Pinned    bool      `json:"pinned,omitempty"`
-	Users     []string  `json:"users,omitempty"` // namespace/name of pods, "container ID" of containers without one
+	Archive   string    `json:"archive,omitempty"` // the file that gives it
+	Users     []string  `json:"users,omitempty"`   // namespace/name of pods, "container ID" of containers without one
 	FirstSeen time.Time `json:"firstSeen,omitzero"`
 	LastUsed  time.Time `json:"lastUsed,omitzero"` // zero: never, as far as is known
 	Collect   bool      `json:"collect"`           // it is removed with the next collection

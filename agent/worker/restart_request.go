@@ -37,6 +37,27 @@ func (w *Worker) ObjectsChanged() {
 	w.requested.Wake()
 }
 
+// ImagesCame notifies the worker that an image has come which its pod names.
+func (w *Worker) ImagesCame() {
+	w.came.Store(true)
+	w.requested.Wake()
+}
+
+// followImages retries at once what failed when an image has come.
+func (w *Worker) followImages(s *plan.Facts) {
+	if s.Pod != nil && w.came.Swap(false) {
+		w.retryAll(string(s.Pod.UID))
+	}
+}
+
+// retryAll retries at once what failed of the pod of a uid.
+func (w *Worker) retryAll(uid string) {
+	for name := range w.failures {
+		w.clearFailures(name)
+	}
+	w.pod.shared.Images.Forget(uid)
+}
+
 // followObjects retries at once what failed when an object has changed, and updates the volumes of
 // a pod that runs.
 func (w *Worker) followObjects(s *plan.Facts) {
@@ -45,10 +66,7 @@ func (w *Worker) followObjects(s *plan.Facts) {
 	}
 	changed := w.objects.Swap(false)
 	if changed {
-		for name := range w.failures {
-			w.clearFailures(name)
-		}
-		w.pod.shared.Images.Forget(string(s.Pod.UID))
+		w.retryAll(string(s.Pod.UID))
 	}
 	w.followEdits(s, changed)
 	var err error

@@ -93,6 +93,7 @@ type Worker struct {
 	edits     edits
 	commit    commit
 
+	came      atomic.Bool // images that were missing have come
 	objects   atomic.Bool // an object that the pod refers to has changed
 	requested wake.Slot   // restart requests, or changed objects, are waiting
 	mu        sync.Mutex
@@ -196,6 +197,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 		w.pod.shared.Uids.Take(types.UID(uid), w.pod.key) // a previous instance without checkpoint holds its uid, too
 	}
 	s := w.facts(u, seen)
+	w.followImages(&s)
 	w.followObjects(&s)
 	s.Stopping, s.PostStart = stopping, hooks
 	w.forgetFinished(seen)

@@ -39,6 +39,15 @@ func (r *Runtime) AddImage(refs ...string) {
 	r.change()
 }
 
+// ImportImage gives the node an image with that id under a name.
+func (r *Runtime) ImportImage(name, id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.images, normal(name))
+	r.addImage(name).Id = id
+	r.change()
+}
+
 // MoveTag makes the reference of a present image stand for another one. What it stood for
 // stays, under its digest.
 func (r *Runtime) MoveTag(ref string) {

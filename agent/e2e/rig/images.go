@@ -247,6 +247,23 @@ func SaveImages(path, pause string) error {
 	return tarball.MultiWriteToFile(path, all)
 }
 
+// SaveImage writes busybox under a name to an archive as docker save does. more is a file in it,
+// so that others have another id.
+func SaveImage(path, ref, more string) error {
+	box, err := busyboxImage(more)
+	if err != nil {
+		return err
+	}
+	tag, err := name.NewTag(ref)
+	if err != nil {
+		return fmt.Errorf("save image %s: %w", ref, err)
+	}
+	if box, err = forThisMachine(box); err != nil {
+		return fmt.Errorf("save image %s: %w", ref, err)
+	}
+	return tarball.WriteToFile(path, tag, box)
+}
+
 // forThisMachine is the image with its platform, without which an import leaves it out.
 func forThisMachine(img v1.Image) (v1.Image, error) {
 	c, err := img.ConfigFile()

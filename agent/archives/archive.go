@@ -1,0 +1,107 @@
+// Package archives has the runtime import the archives of images that stand in folders.
+package archives
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"monopod/manifests/imagename"
+)
+
+// State is what becomes of an archive.
+type State string
+
+// States of archives.
+const (
+	BeingWritten State = "being written" // a program has it open for writing
+	Unread       State = "unread"        // what it has is not known yet
+	Due          State = "due"           // waits for its turn, or for the runtime
+	Importing    State = "importing"
+	Imported     State = "imported" // the runtime has its images
+	Broken       State = "broken"
+)
+
+// Known is what is known of an archive.
+type Known struct {
+	Path  string
+	State State
+	Index Index  // empty while it is not known
+	Why   string // it is broken: a sentence with what to do; "": it is not
+}
+
+// Names returns the full names of the archive's images.
+func (k *Known) Names() []string { return namesOf(k.Index) }
+
+func namesOf(i Index) (names []string) {
+	for _, image := range i.Images {
+		names = append(names, image.Name)
+	}
+	return names
+}
+
+// names reports whether the archive has an image, by its full name.
+func (k *Known) names(full string) bool {
+	return slices.ContainsFunc(k.Index.Images, func(i Image) bool { return i.Name == full })
+}
+
+// full returns the full name of an image as in a manifest; "": it is no name.
+func full(name string) string {
+	n, err := imagename.Parse(name)
+	if err != nil {
+		return ""
+	}
+	return n.Canonical()
+}
+
+// Is reports whether a name in a folder is that of an archive: *.tar, *.tar.gz, *.tgz and *.tar.zst,
+// not hidden.
+func Is(name string) bool {
+	if strings.HasPrefix(name, ".") {
+		return false
+	}
+	return slices.ContainsFunc([]string{".tar", ".tar.gz", ".tgz", ".tar.zst"}, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// signature distinguishes versions of an archive without reading it. It survives an unmount.
+type signature struct {
+	Size int64     `json:"size"`
+	Mod  time.Time `json:"mod"`
+}
+
+// file is an archive that was found.
+type file struct {
+	path string
+	sig  signature
+}
+
+// list returns the archives of a folder, sorted. insecure: other users may write them.
+func list(dir string, insecure bool) ([]file, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !insecure && writable(info) {
+		return nil, fmt.Errorf("other users may write to it, and so run anything here as root: chmod go-w %s", dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []file
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path)
+		if !Is(e.Name()) || err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		all = append(all, file{path, signature{info.Size(), info.ModTime().Round(0).UTC()}})
+	}
+	return all, nil
+}
+
+// writable reports whether others than the owner may write.
+func writable(info os.FileInfo) bool { return info.Mode()&0o022 != 0 }

@@ -1,0 +1,241 @@
+package archives
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"monopod/agent/panics"
+)
+
+// Times of looks at the folders.
+const (
+	every    = 10 * time.Second       // events may be lost, and network file systems have none
+	soon     = 500 * time.Millisecond // while an archive is being written
+	noWriter = 10 * time.Second       // unchanged for so long, it counts as whole though it may have a writer
+)
+
+// follow looks at the folders when something changes in them, and now and then.
+func (k *Keeper) follow(ctx context.Context) {
+	if k.config.Made != "" {
+		_ = os.MkdirAll(k.config.Made, 0o700) // the look tells why not
+	}
+	w := k.newWatcher()
+	defer w.close()
+	first := true
+	for ctx.Err() == nil {
+		for _, dir := range k.config.Dirs {
+			w.add(dir)
+		}
+		wait := k.look(ctx, time.Now())
+		if first {
+			close(k.looked)
+			first = false
+		}
+		again := time.NewTimer(wait)
+		select {
+		case <-again.C:
+		case <-w.events:
+		case <-w.errors:
+		case <-ctx.Done():
+		}
+		again.Stop()
+	}
+}
+
+// watcher reports events in folders as hints; the zero watcher reports none.
+type watcher struct {
+	watcher *fsnotify.Watcher
+	events  <-chan fsnotify.Event
+	errors  <-chan error
+}
+
+func (k *Keeper) newWatcher() watcher {
+	if k.config.Unwatched {
+		return watcher{}
+	}
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		k.config.Log.Warn("folders of archives are only looked at now and then", "err", err)
+		return watcher{}
+	}
+	return watcher{w, w.Events, w.Errors}
+}
+
+// add watches a folder; one that was made again is watched anew.
+func (w *watcher) add(dir string) {
+	if w.watcher != nil {
+		_ = w.watcher.Add(dir) // the look tells why not
+	}
+}
+
+func (w *watcher) close() {
+	if w.watcher != nil {
+		_ = w.watcher.Close()
+	}
+}
+
+// look looks at all folders once. It returns when to look again.
+func (k *Keeper) look(ctx context.Context, now time.Time) (wait time.Duration) {
+	wait = every
+	there := map[string]bool{}
+	for _, dir := range k.config.Dirs {
+		all, err := list(dir, k.config.Insecure)
+		k.tellDir(dir, dirProblem(dir, err))
+		for _, f := range all {
+			there[f.path] = true
+			if !k.take(f, now) {
+				wait = soon
+			}
+		}
+	}
+	k.drop(there)
+	k.readAll(ctx)
+	return wait
+}
+
+// tellDir reports the problem of a folder if it is another one than before; "": it has none.
+func (k *Keeper) tellDir(dir, problem string) {
+	if k.dirs[dir] != problem {
+		k.dirs[dir] = problem
+		k.config.Problem(dir, problem)
+	}
+}
+
+// dirProblem says why a folder cannot be used.
+func dirProblem(dir string, err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("folder of image archives %s: it does not exist: make it, or mount its disk", dir)
+	}
+	return fmt.Sprintf("folder of image archives %s: %s", dir, cmp.Or(cause(err), err).Error())
+}
+
+// cause leaves out the path, which stands before it.
+func cause(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return nil
+}
+
+// take takes what was found. It returns false if the archive is being written.
+func (k *Keeper) take(f file, now time.Time) (whole bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.all[f.path]
+	if e == nil {
+		e = &entry{Known: Known{Path: f.path, State: BeingWritten}}
+		k.all[f.path] = e
+	}
+	if e.sig != f.sig {
+		e.sig, e.unchanged, e.retry = f.sig, now, time.Time{}
+		k.set(e, BeingWritten)
+	}
+	if e.State != BeingWritten {
+		return true
+	}
+	if now.Sub(e.unchanged) < noWriter && beingWritten(f.path) {
+		return false
+	}
+	if r, known := k.record[f.path]; known && r.Is == f.sig {
+		e.Index = r.Index
+		k.set(e, Due) // the runtime may have lost them
+		return true
+	}
+	k.set(e, Unread)
+	return true
+}
+
+// drop forgets the archives that are gone.
+func (k *Keeper) drop(there map[string]bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for path, e := range k.all {
+		if !there[path] {
+			k.mend(e)
+			delete(k.all, path)
+			delete(k.record, path)
+			k.set(e, Broken) // who waits for it looks again
+		}
+	}
+}
+
+// readAll reads what the archives have that are whole.
+func (k *Keeper) readAll(ctx context.Context) {
+	for _, a := range k.List() {
+		if a.State != Unread || ctx.Err() != nil {
+			continue
+		}
+		index, err := k.read(ctx, a.Path)
+		if ctx.Err() == nil {
+			k.takeIndex(a.Path, index, err)
+		}
+	}
+}
+
+// read reads what an archive has.
+func (k *Keeper) read(ctx context.Context, path string) (index Index, err error) {
+	defer panics.Catch(&err)
+	if !k.config.Insecure {
+		info, err := os.Stat(path)
+		if err != nil {
+			return index, cmp.Or(cause(err), err)
+		}
+		if writable(info) {
+			return index, fmt.Errorf("other users may write it, and so run anything here as root: chmod go-w %s", path)
+		}
+	}
+	return readFile(ctx, path)
+}
+
+// readFile reads the index of an archive.
+func readFile(ctx context.Context, path string) (index Index, err error) {
+	tar, err := Open(ctx, path)
+	if err != nil {
+		return index, cmp.Or(cause(err), err)
+	}
+	index, err = ReadIndex(tar, arch)
+	return index, errors.Join(err, onlyIf(err == nil, tar.Close()))
+}
+
+// onlyIf returns err if it counts.
+func onlyIf(counts bool, err error) error {
+	if counts {
+		return err
+	}
+	return nil
+}
+
+// takeIndex records what an archive has, unless it has changed meanwhile.
+func (k *Keeper) takeIndex(path string, index Index, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.all[path]
+	if e == nil || e.State != Unread {
+		return
+	}
+	if err != nil {
+		e.Index = Index{}
+		k.fail(e, err)
+		return
+	}
+	k.mend(e)
+	e.Index = index
+	k.set(e, Due)
+	for w := range k.watches {
+		if e.names(w.name) {
+			delete(k.watches, w)
+			w.do()
+		}
+	}
+}

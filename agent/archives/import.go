@@ -1,0 +1,244 @@
+package archives
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/backoff"
+	"monopod/agent/panics"
+	"monopod/cri"
+)
+
+// Times of imports.
+const (
+	recheck  = time.Minute            // how often the runtime is asked whether it still has the images
+	askAgain = 100 * time.Millisecond // CRI learns from an event what was imported
+	showIn   = 10 * time.Second
+)
+
+// importAll imports one archive after the other.
+func (k *Keeper) importAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		next, wait := k.next(time.Now())
+		if next != nil && k.config.Up() && k.settle(ctx, next) {
+			continue
+		}
+		if next != nil {
+			wait = time.Second
+		}
+		again := time.NewTimer(wait)
+		select {
+		case <-k.woken:
+		case <-again.C:
+		case <-ctx.Done():
+		}
+		again.Stop()
+	}
+}
+
+// next returns the archive whose turn it is, those that pods wait for before the others; nil: none
+// is due within wait.
+func (k *Keeper) next(now time.Time) (next *entry, wait time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	wait = recheck
+	for _, e := range k.all {
+		at, is := e.due()
+		switch {
+		case !is:
+		case at.After(now):
+			wait = min(wait, at.Sub(now))
+		case next == nil || k.before(e, next):
+			next = e
+		}
+	}
+	return next, wait
+}
+
+// due returns when an archive is to be imported, or its images looked for; false: never, as it is.
+func (e *entry) due() (time.Time, bool) {
+	switch {
+	case e.State == Due:
+		return time.Time{}, true
+	case e.State == Imported:
+		return e.checked.Add(recheck), true
+	case e.State == Broken && !e.retry.IsZero():
+		return e.retry, true
+	}
+	return time.Time{}, false
+}
+
+// before reports whether an archive comes before another. The caller holds mu.
+func (k *Keeper) before(a, b *entry) bool {
+	first, second := k.isWanted(a), k.isWanted(b)
+	if first != second {
+		return first
+	}
+	return a.Path < b.Path
+}
+
+func (k *Keeper) isWanted(e *entry) bool {
+	return slices.ContainsFunc(e.Index.Images, func(i Image) bool { return k.wanted[i.Name] > 0 })
+}
+
+// settle imports an archive unless the runtime has its images. It returns false if the runtime does
+// not answer.
+func (k *Keeper) settle(ctx context.Context, e *entry) (answered bool) {
+	k.mu.Lock()
+	from, sig := e.Known, e.sig
+	r, known := k.record[e.Path]
+	k.mu.Unlock()
+	has, err := k.has(ctx, from.Index, !known || r.Is != sig)
+	if err == nil && !has {
+		k.change(e, sig, func() { k.set(e, Importing) })
+		err = k.importOne(ctx, from)
+		if err == nil {
+			k.config.Log.Info("archive of images imported", "archive", e.Path)
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return true
+	case cri.Unavailable(err):
+		k.change(e, sig, func() { k.set(e, Due) })
+		return false
+	}
+	k.change(e, sig, func() { k.ended(e, err) })
+	if err == nil && !has {
+		k.config.Came(ctx, from.Names())
+	}
+	return true
+}
+
+// change changes an archive unless another version of it came meanwhile.
+func (k *Keeper) change(e *entry, sig signature, do func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.all[e.Path] == e && e.sig == sig {
+		do()
+	}
+}
+
+// ended records the end of an import. The caller holds mu.
+func (k *Keeper) ended(e *entry, err error) {
+	if err != nil {
+		e.failures++
+		e.retry = time.Now().Add(backoff.After(e.failures))
+		k.fail(e, err)
+		return
+	}
+	k.mend(e)
+	e.checked = time.Now()
+	k.set(e, Imported)
+	if was, known := k.record[e.Path]; known && was.Is == e.sig {
+		return
+	}
+	k.record[e.Path] = imported{e.sig, e.Index}
+	if err := k.record.save(k.config.Record); k.unsaid.IsNew(err) {
+		k.config.Log.Warn("that an archive was imported is not recorded: it is read again after a restart", "err", err)
+	}
+}
+
+// has reports whether the runtime has all images of an archive. asThere: under their names it has
+// the same images, and no others.
+func (k *Keeper) has(ctx context.Context, index Index, asThere bool) (bool, error) {
+	for _, i := range index.Images {
+		is, err := k.config.CRI.Image(ctx, &rt.ImageSpec{Image: i.Name})
+		if err != nil {
+			return false, err
+		}
+		if is == nil || asThere && !sameID(is.Id, i.ID) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// sameID compares ids of images: CRI-O's have no algorithm.
+func sameID(a, b string) bool { return a == b || "sha256:"+a == b }
+
+// importOne imports an archive. If that fails, nothing of it stays.
+func (k *Keeper) importOne(ctx context.Context, from Known) (err error) {
+	defer panics.Catch(&err)
+	importer, err := k.config.Importer(ctx, k.config.CRI)
+	if err != nil {
+		return err
+	}
+	return importFile(ctx, k.config.CRI, importer, from.Path, from.Index)
+}
+
+// importFile imports an archive whose index is known. If that fails, nothing of it stays.
+func importFile(ctx context.Context, c *cri.Client, importer Importer, path string, index Index) error {
+	tar, err := Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer tar.Close()
+	before, err := idsIn(ctx, c)
+	if err != nil {
+		return err
+	}
+	err = importer.Import(ctx, Source{path, index, tar})
+	if err == nil {
+		err = shown(ctx, c, index)
+	}
+	if err != nil {
+		err = errors.Join(err, discard(ctx, c, index, before))
+	}
+	return err
+}
+
+// idsIn returns the ids of all images of the runtime.
+func idsIn(ctx context.Context, c *cri.Client) (map[string]bool, error) {
+	all, err := c.Images(ctx)
+	ids := map[string]bool{}
+	for _, i := range all {
+		ids[i.Id] = true
+	}
+	return ids, err
+}
+
+// shown waits until the runtime shows the images that it was given.
+func shown(ctx context.Context, c *cri.Client, index Index) error {
+	for late := time.Now().Add(showIn); ; {
+		missing := ""
+		for _, i := range index.Images {
+			is, err := c.Image(ctx, &rt.ImageSpec{Image: i.Name})
+			if err != nil {
+				return err
+			}
+			if is == nil || !sameID(is.Id, i.ID) {
+				missing = i.Name
+			}
+		}
+		if missing == "" {
+			return nil
+		}
+		if time.Now().After(late) {
+			return fmt.Errorf("the runtime does not show the image %s that it was given: ask it with crictl images", missing)
+		}
+		select {
+		case <-time.After(askAgain):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// discard removes what a failed import has left: images that were not there before.
+func discard(ctx context.Context, c *cri.Client, index Index, before map[string]bool) error {
+	var failed []error
+	for _, i := range index.Images {
+		is, err := c.Image(ctx, &rt.ImageSpec{Image: i.Name})
+		if err == nil && is != nil && !before[is.Id] {
+			err = c.RemoveImage(ctx, is.Id)
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,314 @@
+package archives
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"monopod/manifests/imagename"
+)
+
+// Format is how an archive is laid out.
+type Format string
+
+// Formats of archives.
+const (
+	OCI    Format = "oci"    // an OCI image layout in a tar
+	Docker Format = "docker" // as `docker save` writes
+)
+
+// Image is one image of an archive.
+type Image struct {
+	Name string `json:"name"` // full, as docker.io/library/busybox:1
+	ID   string `json:"id"`   // of its config, sha256:...
+	As   string `json:"as"`   // its name in the archive
+}
+
+// Index is what an archive has.
+type Index struct {
+	Format Format  `json:"format"`
+	Images []Image `json:"images"`
+}
+
+// Bounds of what is read of an archive. Layers are never kept.
+const (
+	maxEntries  = 1 << 16
+	maxDocument = 1 << 20
+	maxKept     = 16 << 20
+)
+
+// Errors of archives, in sentences with a remedy.
+var (
+	errCut    = errors.New("it ends too early: copy it again")
+	errNoTar  = errors.New("it is no archive of images: make one with docker save, or skopeo copy to oci-archive:FILE:NAME")
+	errNoName = errors.New("it names no image: save it again with a full name, as docker save NAME or skopeo copy to oci-archive:FILE:NAME do")
+	errLarge  = errors.New("it has more files, or larger descriptions of images, than can be read: make one archive of each image")
+)
+
+// contents are the names of the files of an archive, and the small documents among them.
+type contents struct {
+	files map[string]bool
+	docs  map[string][]byte
+	kept  int
+}
+
+// ReadIndex reads the tar of an archive, not compressed, to its end. arch is the machine's in Go's
+// words: of an image for several machines it is the one for this. If r can seek, layers are skipped.
+func ReadIndex(r io.Reader, arch string) (Index, error) {
+	c := &contents{files: map[string]bool{}, docs: map[string][]byte{}}
+	err := c.read(tar.NewReader(r))
+	if err != nil {
+		return Index{}, err
+	}
+	switch {
+	case c.files["oci-layout"] && c.files["index.json"]:
+		return c.oci(arch)
+	case c.files["manifest.json"]:
+		return c.docker(arch)
+	}
+	return Index{}, errNoTar
+}
+
+func (c *contents) read(t *tar.Reader) error {
+	for {
+		h, err := t.Next()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return c.readError(err)
+		case len(c.files) >= maxEntries:
+			return errLarge
+		}
+		err = c.take(h, t)
+		if err != nil {
+			return c.readError(err)
+		}
+	}
+}
+
+// readError returns what an error of the reader means.
+func (c *contents) readError(err error) error {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errCut
+	case errors.Is(err, tar.ErrHeader) && len(c.files) == 0:
+		return errNoTar
+	case errors.Is(err, tar.ErrHeader):
+		return errors.New("it is damaged: copy it again")
+	}
+	return err
+}
+
+// take takes one file of the archive.
+func (c *contents) take(h *tar.Header, r io.Reader) error {
+	name := path.Clean(strings.TrimPrefix(h.Name, "./"))
+	if h.Typeflag == tar.TypeDir {
+		return nil
+	}
+	c.files[name] = true
+	if h.Typeflag != tar.TypeReg || h.Size > maxDocument || h.Size == 0 {
+		return nil
+	}
+	doc, err := document(r, h.Size)
+	if err != nil || doc == nil {
+		return err
+	}
+	c.kept += len(doc)
+	if c.kept > maxKept {
+		return errLarge
+	}
+	c.docs[name] = doc
+	return nil
+}
+
+// document returns a file if it looks like JSON, else nil.
+func document(r io.Reader, size int64) ([]byte, error) {
+	first := make([]byte, 1)
+	_, err := io.ReadFull(r, first)
+	if err != nil || first[0] != '{' && first[0] != '[' {
+		return nil, err
+	}
+	rest, err := io.ReadAll(io.LimitReader(r, size))
+	return append(first, rest...), err
+}
+
+// parse decodes a document of the archive.
+func (c *contents) parse(name string, into any) error {
+	doc, has := c.docs[name]
+	if !has {
+		return fmt.Errorf("it lacks %s: save it again", name)
+	}
+	err := json.NewDecoder(bytes.NewReader(doc)).Decode(into)
+	if err != nil {
+		return fmt.Errorf("%s in it is damaged: save it again: %w", name, err)
+	}
+	return nil
+}
+
+// platform is what an image is for, in Go's words.
+type platform struct {
+	Architecture string `json:"architecture"`
+	OS           string `json:"os"`
+}
+
+// check returns why a machine cannot run the image.
+func (p platform) check(image, arch string) error {
+	if p.Architecture == arch && p.OS == "linux" {
+		return nil
+	}
+	return fmt.Errorf("its image %s is for %s/%s, and this machine is linux/%s: save that of --platform linux/%[4]s", image, p.OS, p.Architecture, arch)
+}
+
+// docker reads the index that `docker save` writes.
+func (c *contents) docker(arch string) (Index, error) {
+	var all []struct {
+		Config   string
+		RepoTags []string
+		Layers   []string
+	}
+	err := c.parse("manifest.json", &all)
+	if err != nil {
+		return Index{}, err
+	}
+	out := Index{Format: Docker}
+	for _, i := range all {
+		for _, name := range i.RepoTags {
+			image, err := c.image(name, path.Clean(i.Config), i.Layers, arch)
+			if err != nil {
+				return Index{}, err
+			}
+			out.Images = append(out.Images, image)
+		}
+	}
+	return out.named()
+}
+
+// image checks that all files of an image are there. config is the file of its config.
+func (c *contents) image(name, config string, layers []string, arch string) (Image, error) {
+	full, err := fullName(name)
+	if err != nil {
+		return Image{}, err
+	}
+	for _, file := range layers {
+		if !c.files[path.Clean(file)] {
+			return Image{}, fmt.Errorf("it lacks %s of its image %s: save it again", file, name)
+		}
+	}
+	var is platform
+	err = c.parse(config, &is)
+	if err != nil {
+		return Image{}, fmt.Errorf("of its image %s: %w", name, err)
+	}
+	hex := strings.TrimPrefix(strings.TrimSuffix(path.Base(config), ".json"), "sha256:")
+	return Image{Name: full, ID: "sha256:" + hex, As: name}, is.check(name, arch)
+}
+
+// fullName returns an image's name with its registry and tag.
+func fullName(name string) (string, error) {
+	n, err := imagename.Parse(name)
+	if err != nil {
+		return "", fmt.Errorf("it calls an image %q, which is no name: save it again with a full name: %w", name, err)
+	}
+	return n.Canonical(), nil
+}
+
+// named returns the index, unless it names no image.
+func (i Index) named() (Index, error) {
+	if len(i.Images) == 0 {
+		return Index{}, errNoName
+	}
+	return i, nil
+}
+
+// descriptor refers to a file of an OCI image layout.
+type descriptor struct {
+	MediaType   string            `json:"mediaType"`
+	Digest      string            `json:"digest"`
+	Platform    *platform         `json:"platform"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+func (d descriptor) file() string {
+	return "blobs/" + strings.Replace(d.Digest, ":", "/", 1)
+}
+
+// Annotations that name an image, the first that is there wins, as for containerd.
+var nameAnnotations = []string{"io.containerd.image.name", "org.opencontainers.image.ref.name"}
+
+// manifest is an OCI image manifest, or an index of such.
+type manifest struct {
+	Manifests []descriptor `json:"manifests"`
+	Config    descriptor   `json:"config"`
+	Layers    []descriptor `json:"layers"`
+}
+
+// oci reads the index of an OCI image layout.
+func (c *contents) oci(arch string) (Index, error) {
+	var top manifest
+	err := c.parse("index.json", &top)
+	if err != nil {
+		return Index{}, err
+	}
+	out := Index{Format: OCI}
+	for _, d := range top.Manifests {
+		name := nameOf(d)
+		if name == "" {
+			continue
+		}
+		image, err := c.resolve(d, name, arch, 0)
+		if err != nil {
+			return Index{}, err
+		}
+		out.Images = append(out.Images, image)
+	}
+	return out.named()
+}
+
+func nameOf(d descriptor) string {
+	for _, key := range nameAnnotations {
+		if name := d.Annotations[key]; name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// maxDepth bounds indexes in indexes.
+const maxDepth = 4
+
+// resolve follows an image's descriptor to its config.
+func (c *contents) resolve(d descriptor, name, arch string, depth int) (Image, error) {
+	full, err := fullName(name)
+	if err != nil {
+		return Image{}, err
+	}
+	if full != name { // containerd takes the name as it is, and CRI finds none but full ones
+		return Image{}, fmt.Errorf("it calls an image %q, which is not a full name: save it again as docker.io/library/app:1 would be", name)
+	}
+	var m manifest
+	err = c.parse(d.file(), &m)
+	if err != nil {
+		return Image{}, fmt.Errorf("of its image %s: %w", name, err)
+	}
+	if len(m.Manifests) == 0 || depth == maxDepth {
+		var layers []string
+		for _, l := range m.Layers {
+			layers = append(layers, l.file())
+		}
+		return c.image(name, m.Config.file(), layers, arch)
+	}
+	at := slices.IndexFunc(m.Manifests, func(d descriptor) bool {
+		return d.Platform == nil || d.Platform.Architecture == arch && d.Platform.OS == "linux"
+	})
+	if at < 0 {
+		return Image{}, fmt.Errorf("its image %s is for other machines than linux/%s: save that of --platform linux/%[2]s", name, arch)
+	}
+	return c.resolve(m.Manifests[at], name, arch, depth+1)
+}

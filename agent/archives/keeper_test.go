@@ -1,0 +1,315 @@
+package archives
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"monopod/cri"
+	"monopod/cri/critest"
+)
+
+// box is a Keeper on a runtime in memory, and an importer that gives it what archives have.
+type box struct {
+	*Keeper
+	runtime  *critest.Runtime
+	dir      string
+	imports  []string // archives, in their order
+	takes    time.Duration
+	fails    error
+	half     bool // the import that fails leaves its images
+	came     []string
+	problems map[string]string
+	up       bool
+}
+
+// inBox runs a test with a Keeper that runs.
+func inBox(t *testing.T, test func(t *testing.T, b *box)) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(t, dir)
+		ctx, end := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			b.Run(ctx)
+		}()
+		test(t, b)
+		end()
+		<-over
+	})
+}
+
+func newBox(t *testing.T, dir string) *box {
+	b := &box{runtime: critest.New(t), dir: filepath.Join(dir, "images"), problems: map[string]string{}, up: true}
+	b.Keeper = New(Config{Dirs: []string{b.dir}, Made: b.dir, Unwatched: true, Record: filepath.Join(dir, "archives.json"), CRI: cri.New(b.runtime.Conn()),
+		Up:       func() bool { return b.up },
+		Importer: func(context.Context, *cri.Client) (Importer, error) { return b, nil },
+		Came:     func(_ context.Context, names []string) { b.came = append(b.came, names...) },
+		Problem: func(path, text string) {
+			b.problems[path] = text
+			maps.DeleteFunc(b.problems, func(_, text string) bool { return text == "" })
+		},
+		Log: slog.New(slog.DiscardHandler)})
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Import implements Importer.
+func (b *box) Import(ctx context.Context, from Source) error {
+	b.imports = append(b.imports, filepath.Base(from.Path))
+	if _, err := io.Copy(io.Discard, from.Tar); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(b.takes):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if b.fails == nil || b.half {
+		for _, i := range from.Index.Images {
+			b.runtime.ImportImage(i.Name, i.ID)
+		}
+	}
+	return b.fails
+}
+
+func (b *box) has(name string) bool { return slices.Contains(b.runtime.Images(), name) }
+
+// passes lets the Keeper look several times.
+func passes() {
+	time.Sleep(3 * every)
+	synctest.Wait()
+}
+
+func (b *box) state(name string) Known {
+	for _, a := range b.List() {
+		if filepath.Base(a.Path) == name {
+			return a
+		}
+	}
+	return Known{}
+}
+
+func TestAnArchiveIsImportedOnceWhenItAppears(t *testing.T) {
+	inBox(t, func(t *testing.T, b *box) {
+		passes()
+		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
+		passes()
+		if !b.has(app) || !slices.Equal(b.imports, []string{"app.tar"}) || !slices.Equal(b.came, []string{app}) {
+			t.Fatalf("%v imported, %v came, %v", b.imports, b.came, b.problems)
+		}
+		if is := b.state("app.tar"); is.State != Imported || b.Given()[app] != path {
+			t.Errorf("%+v, given %v", is, b.Given())
+		}
+	})
+}
+
+// What the runtime has already is not imported; the next agent reads no archive that was imported.
+func TestWhatTheRuntimeHasIsNotImportedAgain(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		for range 2 {
+			b := newBox(t, dir)
+			put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
+			if len(b.record) > 0 {
+				b.runtime.ImportImage(app, "sha256:of-a-pull")
+			} else {
+				b.runtime.ImportImage(app, idOf(arch))
+			}
+			old := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			if err := os.Chtimes(filepath.Join(b.dir, "app.tar"), old, old); err != nil {
+				t.Fatal(err)
+			}
+			ctx, end := context.WithTimeout(t.Context(), time.Minute)
+			b.Run(ctx)
+			end()
+			if len(b.imports) > 0 || b.state("app.tar").State != Imported {
+				t.Errorf("%v imported, %+v", b.imports, b.state("app.tar"))
+			}
+		}
+	})
+}
+
+func TestAnImageThatIsGoneIsImportedAgain(t *testing.T) {
+	inBox(t, func(t *testing.T, b *box) {
+		put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
+		passes()
+		if err := b.config.CRI.RemoveImage(t.Context(), app); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(recheck + every)
+		synctest.Wait()
+		if !b.has(app) || len(b.imports) != 2 {
+			t.Errorf("imported %v", b.imports)
+		}
+		if err := b.config.CRI.RemoveImage(t.Context(), app); err != nil {
+			t.Fatal(err)
+		}
+		if waited := b.Await(t.Context(), "app:1"); !waited || !b.has(app) {
+			t.Error("who misses it does not wait")
+		}
+	})
+}
+
+func TestWhoNeedsAnImageWaitsForItsImportAndNobodyElseDoes(t *testing.T) {
+	inBox(t, func(t *testing.T, b *box) {
+		b.takes = time.Minute
+		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
+		passes()
+		if got := b.Pending("app:1"); got != path {
+			t.Errorf("pending in %q", got)
+		}
+		if b.Await(t.Context(), "other:1") {
+			t.Error("it waits for another image")
+		}
+		before := time.Now()
+		if !b.Await(t.Context(), "app:1") || !b.has(app) || time.Since(before) > time.Minute {
+			t.Errorf("waited for %s", time.Since(before))
+		}
+	})
+}
+
+func TestTheArchiveThatAPodWaitsForIsFirst(t *testing.T) {
+	inBox(t, func(t *testing.T, b *box) {
+		b.takes = time.Minute
+		for _, name := range []string{"a", "b", "c"} {
+			put(t, b.dir, name+".tar", tarOf(ociOf("docker.io/library/"+name+":1", arch)))
+		}
+		passes()
+		b.Await(t.Context(), "c:1")
+		if !slices.Equal(b.imports[:2], []string{"a.tar", "c.tar"}) {
+			t.Errorf("imported %v", b.imports)
+		}
+	})
+}
+
+func TestAFileThatIsBeingWrittenWaits(t *testing.T) {
+	inBox(t, func(t *testing.T, b *box) {
+		f, err := os.Create(filepath.Join(b.dir, "app.tar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content := tarOf(ociOf(app, arch))
+		for part := range slices.Chunk(content, 4096) {
+			_, _ = f.Write(part)
+			time.Sleep(noWriter / 2)
+			synctest.Wait()
+			if is := b.state("app.tar"); is.State != BeingWritten || len(b.problems) > 0 {
+				t.Fatalf("%+v, %v", is, b.problems)
+			}
+			_ = os.Chtimes(f.Name(), time.Now(), time.Now()) // the clock of the test is another one
+		}
+		_ = f.Close()
+		time.Sleep(2 * soon)
+		synctest.Wait()
+		if !b.has(app) {
+			t.Errorf("%+v", b.state("app.tar"))
+		}
+	})
+}
+
+func TestABrokenArchiveIsAProblemWithItsPlaceUntilItIsMended(t *testing.T) {
+	inBox(t, func(t *testing.T, b *box) {
+		content := tarOf(ociOf(app, arch))
+		path := put(t, b.dir, "app.tar", content[:4000])
+		put(t, b.dir, "other.tar", tarOf(ociOf("docker.io/library/other:1", arch)))
+		passes()
+		if is := b.state("app.tar"); is.State != Broken || b.problems[path] != "archive of images "+path+": it ends too early: copy it again" {
+			t.Errorf("%+v, %v", is, b.problems)
+		}
+		if !b.has("docker.io/library/other:1") {
+			t.Error("another archive suffers")
+		}
+		put(t, b.dir, "app.tar", content)
+		passes()
+		if len(b.problems) > 0 || !b.has(app) {
+			t.Errorf("mended: %v", b.problems)
+		}
+		put(t, b.dir, "app.tar", content[:4000])
+		passes()
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		passes()
+		if len(b.problems) > 0 || len(b.Given()) != 1 {
+			t.Errorf("removed: %v, %v", b.problems, b.Given())
+		}
+	})
+}
+
+func TestOfAFailedImportNothingStaysAndItIsTriedAgain(t *testing.T) {
+	inBox(t, func(t *testing.T, b *box) {
+		b.fails, b.half = errors.New("no space left on device"), true
+		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
+		passes()
+		if b.has(app) || !strings.Contains(b.problems[path], "no space left") || len(b.imports) < 2 {
+			t.Errorf("has it: %t, %v, imports %v", b.has(app), b.problems, b.imports)
+		}
+		if b.Await(t.Context(), "app:1") {
+			t.Error("a pod waits for an archive that cannot be imported")
+		}
+		b.fails = nil
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if !b.has(app) || len(b.problems) > 0 {
+			t.Errorf("later: %v", b.problems)
+		}
+	})
+}
+
+func TestWithoutARuntimeArchivesWait(t *testing.T) {
+	inBox(t, func(t *testing.T, b *box) {
+		b.up = false
+		put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
+		passes()
+		if len(b.imports) > 0 || b.state("app.tar").State != Due || len(b.problems) > 0 {
+			t.Errorf("imported %v, %+v", b.imports, b.state("app.tar"))
+		}
+		b.up = true
+		passes()
+		if !b.has(app) {
+			t.Error("it is not imported once there is one")
+		}
+	})
+}
+
+func TestArchivesThatOthersMayWriteAreRefused(t *testing.T) {
+	inBox(t, func(t *testing.T, b *box) {
+		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
+		_ = os.Chmod(path, 0o666)
+		passes()
+		if !strings.Contains(b.problems[path], "chmod go-w "+path) || b.has(app) {
+			t.Errorf("%v", b.problems)
+		}
+		_ = os.Chmod(b.dir, 0o777)
+		passes()
+		if !strings.Contains(b.problems[b.dir], "chmod go-w "+b.dir) {
+			t.Errorf("%v", b.problems)
+		}
+	})
+}
+
+func TestWhoPullsAnImageLearnsThatAnArchiveHasIt(t *testing.T) {
+	inBox(t, func(t *testing.T, b *box) {
+		found, other := 0, 0
+		defer b.OnFound("app:1", func() { found++ })()
+		b.OnFound("app:1", func() { other++ })()
+		put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
+		passes()
+		if found != 1 || other != 0 {
+			t.Errorf("called %d times, and %d after it was stopped", found, other)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Refused is why the owner's request about an image is refused.
+type Refused struct {
+	Unknown bool // there is no such image
+	Why     string
+}
+
+func (r *Refused) Error() string { return r.Why }
+
+// RemoveNamed removes an image, with all its names, that nothing needs. Errors are *Refused, or the
+// runtime's.
+func (c *Collector) RemoveNamed(ctx context.Context, name string) (*Entry, error) {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	l, err := c.look(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	err = c.addMounted(ctx, l.survey)
+	if err != nil {
+		return nil, err
+	}
+	e := l.find(name)
+	if e == nil {
+		return nil, &Refused{true, fmt.Sprintf("the runtime has no image %s: monopod images lists them", name)}
+	}
+	why := e.needed()
+	if why != "" {
+		return nil, &Refused{false, fmt.Sprintf("image %s is not removed: it is %s", name, why)}
+	}
+	return e, c.removeByRequest(ctx, l, e)
+}
+
+// needed returns what needs the image; "": nothing.
+func (e *Entry) needed() string {
+	switch {
+	case len(e.Users) > 0:
+		return "used by " + strings.Join(e.Users, ", ")
+	case e.Archive != "":
+		return "in archive " + e.Archive + ": remove that first"
+	case e.Pinned:
+		return "pinned by the runtime"
+	}
+	return ""
+}
+
+func (c *Collector) removeByRequest(ctx context.Context, l *look, e *Entry) error {
+	gone, err := c.remove(ctx, l.survey, e, ForRequest, "the owner requested it")
+	if err == nil && !gone {
+		return &Refused{false, fmt.Sprintf("image %s is not removed: it is needed by now", e.Name())}
+	}
+	return err
+}
+
+// Prune removes all images that nothing needs, and returns them. kept has the names and ids of
+// others that stay. dry: nothing is removed.
+func (c *Collector) Prune(ctx context.Context, kept []string, dry bool) ([]*Entry, error) {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	l, err := c.look(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	err = c.addMounted(ctx, l.survey)
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range kept {
+		l.use(ref, "a former version")
+	}
+	removed := []*Entry{}
+	for _, e := range l.entries {
+		if e.needed() != "" {
+			continue
+		}
+		if !dry {
+			err = c.removeByRequest(ctx, l, e)
+		}
+		if err != nil {
+			return removed, fmt.Errorf("remove image %s: %w", e.Name(), err)
+		}
+		removed = append(removed, e)
+	}
+	return removed, nil
+}
+
+// Orders are pulls that the owner requested. They go on when the request that ordered one ends.
+type Orders struct {
+	Puller *Puller
+	Until  context.Context // bounds all of them
+
+	mu  sync.Mutex
+	all map[string]*order // by image
+}
+
+// order is one pull. Its goroutine closes done last.
+type order struct {
+	done chan struct{}
+	err  error
+}
+
+// Pull pulls an image, or joins the pull that was ordered before. It returns false if ctx ends
+// first; the next call continues.
+func (o *Orders) Pull(ctx context.Context, name string) (done bool, err error) {
+	now := o.of(name)
+	select {
+	case <-now.done:
+	case <-ctx.Done():
+		return false, nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.all, name)
+	return true, now.err
+}
+
+func (o *Orders) of(name string) *order {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now := o.all[name]; now != nil {
+		return now
+	}
+	if o.all == nil {
+		o.all = map[string]*order{}
+	}
+	now := &order{done: make(chan struct{})}
+	o.all[name] = now
+	o.Puller.running.Go(func() {
+		defer close(now.done)
+		o.Puller.Forget("") // the owner does not wait for a back-off
+		_, _, now.err = o.Puller.Pull(o.Until, Request{Image: name, Policy: v1.PullAlways})
+	})
+	return now
+}
