@@ -2,7 +2,10 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -15,10 +18,19 @@ import (
 // watchMemory records, until ctx ends, which processes the kernel kills for want of memory: a
 // runtime reports a container that was killed, and not a process that the container started.
 func (a *Agent) watchMemory(ctx context.Context) {
+	waiting := make(chan oom.Kill, claimsMost)
+	var claims sync.WaitGroup
+	defer claims.Wait()
+	claims.Go(func() { claimKills(ctx, waiting, a.claimKill) })
 	err := oom.Watch(ctx, oom.Log, func(k oom.Kill) {
 		a.workers.OOMKills.Add(k)
-		if p := a.recordKill(k); p != nil { // its worker may have seen the end of the container before
-			a.watch.Workers.Wake(manifests.Key{Namespace: p.Namespace, Name: p.Name})
+		a.recordVictim(k)
+		if a.claimKill(k) || k.Former {
+			return
+		}
+		select {
+		case waiting <- k:
+		default: // so many at once are not recorded
 		}
 	})
 	if err != nil {
@@ -26,40 +38,87 @@ func (a *Agent) watchMemory(ctx context.Context) {
 	}
 }
 
-// recordKill records a kill, unless it is a former one, as an event of the node, if its memory is used up, and of the container
-// whose process was killed. It returns the pod of that container; nil: it is of none.
-func (a *Agent) recordKill(k oom.Kill) *v1.Pod {
-	process := message.Private(k.Process)
+// recordVictim records the kill as an event of the node, if its memory is used up.
+func (a *Agent) recordVictim(k oom.Kill) {
 	if k.Limit == "" && !k.Former {
 		a.events.Record(events.NodeRef(a.cfg.NodeName), v1.EventTypeWarning, "SystemOOM",
-			message.Of("System OOM encountered, victim process: %s, pid: %d", process, message.Number(k.PID)))
+			message.Of("System OOM encountered, victim process: %s, pid: %d", message.Private(k.Process), message.Number(k.PID)))
 	}
+}
+
+// A container may be killed before its pod's status names it: then the kill waits, and its container
+// is looked for now and then.
+const (
+	claimEvery  = time.Second
+	claimWithin = time.Minute
+	claimsMost  = 64 // kills that wait
+)
+
+// claimKills calls claim for each kill that waits until it reports that the kill is of a pod, or for
+// a while: most of the others are of no pod.
+func claimKills(ctx context.Context, waiting <-chan oom.Kill, claim func(oom.Kill) bool) {
+	type unclaimed struct {
+		oom.Kill
+		since time.Time
+	}
+	var all []unclaimed
+	again := time.NewTimer(claimEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case k := <-waiting:
+			if len(all) == 0 {
+				again.Reset(claimEvery)
+			}
+			all = append(all, unclaimed{k, time.Now()})
+			all = all[max(0, len(all)-claimsMost):]
+		case <-again.C:
+			all = slices.DeleteFunc(all, func(k unclaimed) bool { return claim(k.Kill) || time.Since(k.since) >= claimWithin })
+			if len(all) > 0 {
+				again.Reset(claimEvery)
+			}
+		}
+	}
+}
+
+// claimKill records a kill, unless it is a former one, as an event of the container whose process was
+// killed, and wakes the worker of its pod, which may have seen the end of the container before. It
+// reports whether the status of a pod has that container.
+func (a *Agent) claimKill(k oom.Kill) bool {
 	for _, p := range a.store.Pods() {
 		container := containerIn(p, k)
 		if container == "" {
 			continue
 		}
-		if k.Former { // of a time when no agent read the log, or another one recorded it
-			return p
+		if !k.Former { // of a time when no agent read the log, or another one recorded it
+			about := events.ContainerRef(events.PodRef(p.Namespace, p.Name, string(p.UID)), &p.Spec, container)
+			a.events.Record(about, v1.EventTypeWarning, "OOMKilling", message.Of("The kernel killed the process %s: %s", message.Private(k.Process), whyKilled(p, k.Limit)))
 		}
-		about := events.ContainerRef(events.PodRef(p.Namespace, p.Name, string(p.UID)), &p.Spec, container)
-		a.events.Record(about, v1.EventTypeWarning, "OOMKilling", message.Of("The kernel killed the process %s: %s", process, whyKilled(p, k.Limit)))
-		return p
+		a.watch.Workers.Wake(manifests.Key{Namespace: p.Namespace, Name: p.Name})
+		return true
 	}
-	return nil
+	return false
 }
 
 // containerIn returns the name of the container of a pod whose process was killed; "": it is of none.
 func containerIn(p *v1.Pod, k oom.Kill) string {
 	for _, list := range [][]v1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
 		for at := range list {
-			_, id, _ := strings.Cut(list[at].ContainerID, "://")
-			if k.In(id) {
-				return list[at].Name
+			c := &list[at]
+			if k.In(idOf(c.ContainerID)) || c.LastTerminationState.Terminated != nil && k.In(idOf(c.LastTerminationState.Terminated.ContainerID)) {
+				return c.Name
 			}
 		}
 	}
 	return ""
+}
+
+// idOf returns the id in a status's ContainerID.
+func idOf(text string) string {
+	_, id, _ := strings.Cut(text, "://")
+	return id
 }
 
 // whyKilled returns why a process of a pod was killed, by the cgroup whose limit was reached.

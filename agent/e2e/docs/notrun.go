@@ -15,6 +15,8 @@ var notRun = []struct {
 	{"ci.md", "pipeline {", "it is for Jenkins; what it runs is above it", ""},
 	{"cri-o.md", "[crio]", "make e2e-crio runs CRI-O with it, which Debian 12 does not have", ""},
 	{"cri-o.md", "monopod stop --all      # with hooks and grace periods", "it changes the runtime of a machine: no test has two that share a machine", ""},
+	{"images.md", "docker save docker.io/library/app:1 | gzip > app.tar.gz", "docker and skopeo have a machine with a network", ""},
+	{"images.md", "monopod images load app.tar.gz      # or - for standard input (with containerd); the agent need not run", "make e2e runs the commands, where containerd has its ctr", ""},
 	{"manifests.md", "metadata:", "a part of a manifest", ""},
 	{"observe.md", "monopod ps                     # the pods, and below them all that is wrong, in words", "a list: TestTheDocsTypeWhatThereIs checks each line", ""},
 	{"observe.md", "/var/lib/monopod/status/", "a list of files", ""},
