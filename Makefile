@@ -107,7 +107,7 @@ arm64: emulator
 	GOARCH=arm64 CGO_ENABLED=0 go test -exec qemu-aarch64 $(PURE)
 
 e2e: deps
-	go test -tags e2e -count=1 -v -timeout 40m ./agent/e2e/... ./cgroups
+	go test -tags e2e -count=1 -v -timeout 60m ./agent/e2e/... ./cgroups
 
 golden: deps
 	go test -tags e2e -count=1 -v -run '^TestGolden$$' ./agent/e2e
