@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,9 +19,11 @@ import (
 	"monopod/cri/critest"
 )
 
-// box is a Keeper on a runtime in memory, and an importer that gives it what archives have.
+// box is a Keeper on a runtime in memory, and an importer that gives it what archives have. The test
+// reads and changes the fields while the Keeper rests: rest and mu order that with the Keeper's work.
 type box struct {
 	*Keeper
+	mu       sync.Mutex
 	runtime  *critest.Runtime
 	dir      string
 	imports  []string // archives, in their order
@@ -30,6 +33,7 @@ type box struct {
 	came     []string
 	problems map[string]string
 	up       bool
+	rests    int
 }
 
 // inBox runs a test with a Keeper that runs.
@@ -52,10 +56,20 @@ func inBox(t *testing.T, test func(t *testing.T, b *box)) {
 func newBox(t *testing.T, dir string) *box {
 	b := &box{runtime: critest.New(t), dir: filepath.Join(dir, "images"), problems: map[string]string{}, up: true}
 	b.Keeper = New(Config{Dirs: []string{b.dir}, Made: b.dir, Unwatched: true, Record: filepath.Join(dir, "archives.json"), CRI: cri.New(b.runtime.Conn()),
-		Up:       func() bool { return b.up },
+		Up: func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.up
+		},
 		Importer: func(context.Context, *cri.Client) (Importer, error) { return b, nil },
-		Came:     func(_ context.Context, names []string) { b.came = append(b.came, names...) },
+		Came: func(_ context.Context, names []string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.came = append(b.came, names...)
+		},
 		Problem: func(path, text string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
 			b.problems[path] = text
 			maps.DeleteFunc(b.problems, func(_, text string) bool { return text == "" })
 		},
@@ -68,28 +82,37 @@ func newBox(t *testing.T, dir string) *box {
 
 // Import implements Importer.
 func (b *box) Import(ctx context.Context, from Source) error {
+	b.mu.Lock()
 	b.imports = append(b.imports, filepath.Base(from.Path))
+	takes, fails, half := b.takes, b.fails, b.half
+	b.mu.Unlock()
 	if _, err := io.Copy(io.Discard, from.Tar); err != nil {
 		return err
 	}
 	select {
-	case <-time.After(b.takes):
+	case <-time.After(takes):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if b.fails == nil || b.half {
+	if fails == nil || half {
 		for _, i := range from.Index.Images {
 			b.runtime.ImportImage(i.Name, i.ID)
 		}
 	}
-	return b.fails
+	return fails
 }
 
 func (b *box) has(name string) bool { return slices.Contains(b.runtime.Images(), name) }
 
 // passes lets the Keeper look several times.
-func passes() {
-	time.Sleep(3 * every)
+func (b *box) passes() { b.rest(3 * every) }
+
+// rest lets time pass.
+func (b *box) rest(d time.Duration) {
+	b.mu.Lock()
+	b.rests++
+	b.mu.Unlock() // what the test did comes before what the Keeper does
+	time.Sleep(d)
 	synctest.Wait()
 }
 
@@ -104,9 +127,9 @@ func (b *box) state(name string) Known {
 
 func TestAnArchiveIsImportedOnceWhenItAppears(t *testing.T) {
 	inBox(t, func(t *testing.T, b *box) {
-		passes()
+		b.passes()
 		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
-		passes()
+		b.passes()
 		if !b.has(app) || !slices.Equal(b.imports, []string{"app.tar"}) || !slices.Equal(b.came, []string{app}) {
 			t.Fatalf("%v imported, %v came, %v", b.imports, b.came, b.problems)
 		}
@@ -145,12 +168,11 @@ func TestWhatTheRuntimeHasIsNotImportedAgain(t *testing.T) {
 func TestAnImageThatIsGoneIsImportedAgain(t *testing.T) {
 	inBox(t, func(t *testing.T, b *box) {
 		put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
-		passes()
+		b.passes()
 		if err := b.config.CRI.RemoveImage(t.Context(), app); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(recheck + every)
-		synctest.Wait()
+		b.rest(recheck + every)
 		if !b.has(app) || len(b.imports) != 2 {
 			t.Errorf("imported %v", b.imports)
 		}
@@ -167,7 +189,7 @@ func TestWhoNeedsAnImageWaitsForItsImportAndNobodyElseDoes(t *testing.T) {
 	inBox(t, func(t *testing.T, b *box) {
 		b.takes = time.Minute
 		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
-		passes()
+		b.passes()
 		if got := b.Pending("app:1"); got != path {
 			t.Errorf("pending in %q", got)
 		}
@@ -187,8 +209,9 @@ func TestTheArchiveThatAPodWaitsForIsFirst(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			put(t, b.dir, name+".tar", tarOf(ociOf("docker.io/library/"+name+":1", arch)))
 		}
-		passes()
+		b.passes()
 		b.Await(t.Context(), "c:1")
+		synctest.Wait()
 		if !slices.Equal(b.imports[:2], []string{"a.tar", "c.tar"}) {
 			t.Errorf("imported %v", b.imports)
 		}
@@ -204,16 +227,14 @@ func TestAFileThatIsBeingWrittenWaits(t *testing.T) {
 		content := tarOf(ociOf(app, arch))
 		for part := range slices.Chunk(content, 4096) {
 			_, _ = f.Write(part)
-			time.Sleep(noWriter / 2)
-			synctest.Wait()
+			b.rest(noWriter / 2)
 			if is := b.state("app.tar"); is.State != BeingWritten || len(b.problems) > 0 {
 				t.Fatalf("%+v, %v", is, b.problems)
 			}
 			_ = os.Chtimes(f.Name(), time.Now(), time.Now()) // the clock of the test is another one
 		}
 		_ = f.Close()
-		time.Sleep(2 * soon)
-		synctest.Wait()
+		b.rest(2 * soon)
 		if !b.has(app) {
 			t.Errorf("%+v", b.state("app.tar"))
 		}
@@ -225,7 +246,7 @@ func TestABrokenArchiveIsAProblemWithItsPlaceUntilItIsMended(t *testing.T) {
 		content := tarOf(ociOf(app, arch))
 		path := put(t, b.dir, "app.tar", content[:4000])
 		put(t, b.dir, "other.tar", tarOf(ociOf("docker.io/library/other:1", arch)))
-		passes()
+		b.passes()
 		if is := b.state("app.tar"); is.State != Broken || b.problems[path] != "archive of images "+path+": it ends too early: copy it again" {
 			t.Errorf("%+v, %v", is, b.problems)
 		}
@@ -233,16 +254,16 @@ func TestABrokenArchiveIsAProblemWithItsPlaceUntilItIsMended(t *testing.T) {
 			t.Error("another archive suffers")
 		}
 		put(t, b.dir, "app.tar", content)
-		passes()
+		b.passes()
 		if len(b.problems) > 0 || !b.has(app) {
 			t.Errorf("mended: %v", b.problems)
 		}
 		put(t, b.dir, "app.tar", content[:4000])
-		passes()
+		b.passes()
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		passes()
+		b.passes()
 		if len(b.problems) > 0 || len(b.Given()) != 1 {
 			t.Errorf("removed: %v, %v", b.problems, b.Given())
 		}
@@ -253,7 +274,7 @@ func TestOfAFailedImportNothingStaysAndItIsTriedAgain(t *testing.T) {
 	inBox(t, func(t *testing.T, b *box) {
 		b.fails, b.half = errors.New("no space left on device"), true
 		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
-		passes()
+		b.passes()
 		if b.has(app) || !strings.Contains(b.problems[path], "no space left") || len(b.imports) < 2 {
 			t.Errorf("has it: %t, %v, imports %v", b.has(app), b.problems, b.imports)
 		}
@@ -261,8 +282,7 @@ func TestOfAFailedImportNothingStaysAndItIsTriedAgain(t *testing.T) {
 			t.Error("a pod waits for an archive that cannot be imported")
 		}
 		b.fails = nil
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
+		b.rest(2 * time.Minute)
 		if !b.has(app) || len(b.problems) > 0 {
 			t.Errorf("later: %v", b.problems)
 		}
@@ -273,12 +293,12 @@ func TestWithoutARuntimeArchivesWait(t *testing.T) {
 	inBox(t, func(t *testing.T, b *box) {
 		b.up = false
 		put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
-		passes()
+		b.passes()
 		if len(b.imports) > 0 || b.state("app.tar").State != Due || len(b.problems) > 0 {
 			t.Errorf("imported %v, %+v", b.imports, b.state("app.tar"))
 		}
 		b.up = true
-		passes()
+		b.passes()
 		if !b.has(app) {
 			t.Error("it is not imported once there is one")
 		}
@@ -289,12 +309,12 @@ func TestArchivesThatOthersMayWriteAreRefused(t *testing.T) {
 	inBox(t, func(t *testing.T, b *box) {
 		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
 		_ = os.Chmod(path, 0o666)
-		passes()
+		b.passes()
 		if !strings.Contains(b.problems[path], "chmod go-w "+path) || b.has(app) {
 			t.Errorf("%v", b.problems)
 		}
 		_ = os.Chmod(b.dir, 0o777)
-		passes()
+		b.passes()
 		if !strings.Contains(b.problems[b.dir], "chmod go-w "+b.dir) {
 			t.Errorf("%v", b.problems)
 		}
@@ -307,7 +327,7 @@ func TestWhoPullsAnImageLearnsThatAnArchiveHasIt(t *testing.T) {
 		defer b.OnFound("app:1", func() { found++ })()
 		b.OnFound("app:1", func() { other++ })()
 		put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
-		passes()
+		b.passes()
 		if found != 1 || other != 0 {
 			t.Errorf("called %d times, and %d after it was stopped", found, other)
 		}

@@ -295,7 +295,7 @@ func TestAGRPCServerThatSaysVeryMuchIsNotHeardOut(t *testing.T) {
 			healthpb.RegisterHealthServer(s, row.say)
 			go s.Serve(l)
 			defer s.Stop()
-			pr := &v1.Probe{TimeoutSeconds: 5, ProbeHandler: v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: int32(l.Addr().(*net.TCPAddr).Port)}}}
+			pr := &v1.Probe{TimeoutSeconds: 60, ProbeHandler: v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: int32(l.Addr().(*net.TCPAddr).Port)}}}
 			got, err := new(Prober).probe(t.Context(), pr, &Target{Host: "127.0.0.1"}, nil)
 			checkOutcome(t, got, err, Failure, row.words)
 			if len(got.Output) > outputLimit {
