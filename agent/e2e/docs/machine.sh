@@ -1,10 +1,11 @@
 #!/bin/sh
-# usage: machine.sh DIR NAME COMMAND...
+# usage: MONOPOD_DOCS_ROOT=CHECKOUT machine.sh DIR NAME COMMAND...
 #
 # Runs COMMAND on a machine of its own called NAME: processes, network, mounts and cgroups of its
 # own, and a disk that begins as that of this machine. What COMMAND writes is forgotten, and what it
 # starts ends with it. DIR is empty and on a real file system, as containerd's layers must be; it is
-# the machine's /tmp, /var/lib/containerd and /var/lib/monopod.
+# the machine's /tmp, /var/lib/containerd and /var/lib/monopod. CHECKOUT, wherever it is, is its
+# /srv/monopod.
 set -e
 dir=$1 name=$2
 cgroup=docs-of-monopod-$$
@@ -39,8 +40,10 @@ shift 4
 mkdir "$dir/machine"
 mount -t tmpfs tmpfs "$dir/machine"
 cd "$dir/machine"
-mkdir upper work root
+mkdir upper work root checkout checkout-work
 mount -t overlay -o lowerdir=/,upperdir=upper,workdir=work overlay root
+mkdir -p root/srv/monopod
+mount -t overlay -o "lowerdir=$MONOPOD_DOCS_ROOT,upperdir=checkout,workdir=checkout-work" overlay root/srv/monopod
 mount -t proc proc root/proc
 mount --rbind /dev root/dev
 mount --rbind /sys root/sys

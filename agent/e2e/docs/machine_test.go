@@ -25,7 +25,7 @@ var standinFiles embed.FS
 // hostname is the name of the machine that pages are about.
 const hostname = "edge7"
 
-// What the test is told on the machine made for it: which page it runs, and where the checkout is.
+// What the test and the machine made for it are told: which page is run, and where the checkout is.
 const (
 	envPage = "MONOPOD_DOCS_PAGE"
 	envRoot = "MONOPOD_DOCS_ROOT"
