@@ -16,7 +16,7 @@ var varying = []struct {
 	{"what a command waits for, if it takes a while", regexp.MustCompile(`(?m)^monopod: (waiting until .*|.*; waiting for it)\n`), ""},
 	{"whether a former version runs yet", regexp.MustCompile(`the former version (comes back|is back until the manifest\s+changes)`), "the former version is back"},
 	{"where a line is broken", regexp.MustCompile(`\n  (\S)`), " $1"},
-	{"versions of monopod", regexp.MustCompile(`\bmonopod \S+ \(go\S+, \S+\)`), "monopod VERSION"},
+	{"versions of monopod", regexp.MustCompile(`\bmonopod \S+ \(([0-9a-f]{12} of [^,]+, )?go\S+, \S+\)`), "monopod VERSION"},
 	{"versions of containerd", regexp.MustCompile(`\bcontainerd \d\S+`), "containerd VERSION"},
 	{"times", regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?( UTC)?`), "TIME"},
 	{"days", regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`), "DAY"},

@@ -15,6 +15,7 @@ func TestSame(t *testing.T) {
 		{"a line less", "a\nb", "a", false},
 		{"an age, and the column that is as wide", "hello   1/1   3s\n", "hello   1/1   2m13s  \n", true},
 		{"a figure that is no age", "hello 1/1", "hello 2/1", false},
+		{"a version that knows its commit", "monopod 1.2 (go1.26.8, linux/amd64)", "monopod 1.3 (a1bbc25f5378 of 2026-11-26 11:30:45 UTC, go1.26.8, linux/arm64)", true},
 		{"times", "since 2026-11-26 09:00:01 UTC", "since 2027-01-02 19:10:33 UTC", true},
 		{"ids", "id 0123456789abcdef", "id fedcba9876543210ff", true},
 		{"a word of letters that ids have, too", "a bed", "a bad", false},
