@@ -94,7 +94,7 @@ func readManifest(path string, insist bool) (reading, error) {
 		return reading{}, err
 	}
 	defer f.Close()
-	r := reading{sig: signatureOf(info), busy: beingWritten(f, info)}
+	r := reading{sig: signatureOf(info), busy: BeingWritten(f, info)}
 	if r.busy && !insist {
 		return r, nil
 	}
@@ -105,7 +105,7 @@ func readManifest(path string, insist bool) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	if changed := signatureOf(after) != r.sig; changed || beingWritten(f, after) {
+	if changed := signatureOf(after) != r.sig; changed || BeingWritten(f, after) {
 		r.busy = true
 		if !insist {
 			r.data = nil
@@ -114,10 +114,10 @@ func readManifest(path string, insist bool) (reading, error) {
 	return r, nil
 }
 
-// beingWritten reports whether a process has the file open for writing. The kernel grants a read
+// BeingWritten reports whether a process has the file open for writing. The kernel grants a read
 // lease only if none has; the lease is given back at once, as a writer would wait for it. Where
 // leases are not available, a file that was just modified counts as being written.
-func beingWritten(f *os.File, info os.FileInfo) bool {
+func BeingWritten(f *os.File, info os.FileInfo) bool {
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return false

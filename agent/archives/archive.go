@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"monopod/manifests"
 	"monopod/manifests/imagename"
 )
 
@@ -74,12 +75,14 @@ type signature struct {
 
 // file is an archive that was found.
 type file struct {
-	path string
-	sig  signature
+	path    string
+	sig     signature
+	written bool // a process may have it open for writing; only of news
 }
 
-// list returns the archives of a folder, sorted. insecure: other users may write them.
-func list(dir string, insecure bool) ([]file, error) {
+// list returns the archives of a folder, sorted. insecure: other users may write them. isNews is
+// asked of each.
+func list(dir string, insecure bool, isNews func(file) bool) ([]file, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, err
@@ -98,9 +101,21 @@ func list(dir string, insecure bool) ([]file, error) {
 		if !Is(e.Name()) || err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		all = append(all, file{path, signature{info.Size(), info.ModTime().Round(0).UTC()}})
+		f := file{path: path, sig: signature{info.Size(), info.ModTime().Round(0).UTC()}}
+		f.written = isNews(f) && beingWritten(path, info)
+		all = append(all, f)
 	}
 	return all, nil
+}
+
+// beingWritten reports whether a process has the file open for writing.
+func beingWritten(path string, info os.FileInfo) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false // the read of it says why
+	}
+	defer f.Close()
+	return manifests.BeingWritten(f, info)
 }
 
 // writable reports whether others than the owner may write.

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -19,6 +21,8 @@ const (
 	every    = 10 * time.Second       // events may be lost, and network file systems have none
 	soon     = 500 * time.Millisecond // while an archive is being written
 	noWriter = 10 * time.Second       // unchanged for so long, it counts as whole though it may have a writer
+	listWait = 2 * time.Second        // for a file system's answer about a folder
+	readWait = 30 * time.Minute       // for one archive, which the others wait for
 )
 
 // follow looks at the folders when something changes in them, and now and then.
@@ -68,7 +72,7 @@ func (k *Keeper) newWatcher() watcher {
 	return watcher{w, w.Events, w.Errors}
 }
 
-// add watches a folder; one that was made again is watched anew.
+// add watches a folder; one that was made again, too.
 func (w *watcher) add(dir string) {
 	if w.watcher != nil {
 		_ = w.watcher.Add(dir) // the look tells why not
@@ -86,8 +90,11 @@ func (k *Keeper) look(ctx context.Context, now time.Time) (wait time.Duration) {
 	wait = every
 	there := map[string]bool{}
 	for _, dir := range k.config.Dirs {
-		all, err := list(dir, k.config.Insecure)
+		all, err := k.list(ctx, dir)
 		k.tellDir(dir, dirProblem(dir, err))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			k.keep(dir, there)
+		}
 		for _, f := range all {
 			there[f.path] = true
 			if !k.take(f, now) {
@@ -98,6 +105,38 @@ func (k *Keeper) look(ctx context.Context, now time.Time) (wait time.Duration) {
 	k.drop(there)
 	k.readAll(ctx)
 	return wait
+}
+
+// listed is the answer about one folder.
+type listed struct {
+	all []file
+	err error
+}
+
+// list returns the archives of a folder, which may be of a server that is gone.
+func (k *Keeper) list(ctx context.Context, dir string) ([]file, error) {
+	l, err := k.lists.Ask(dir, listWait, ctx.Done(), func() listed {
+		all, err := list(dir, k.config.Insecure, k.isNews)
+		return listed{all, err}
+	})
+	return l.all, cmp.Or(err, l.err)
+}
+
+// isNews reports whether it is not known yet that the version of a file is whole.
+func (k *Keeper) isNews(f file) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.all[f.path]
+	return e == nil || e.sig != f.sig || e.State == BeingWritten
+}
+
+// keep adds the archives that are known of a folder: while it cannot be read, none is gone.
+func (k *Keeper) keep(dir string, there map[string]bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for path := range k.all {
+		there[path] = there[path] || filepath.Dir(path) == dir
+	}
 }
 
 // tellDir reports the problem of a folder if it is another one than before; "": it has none.
@@ -144,7 +183,7 @@ func (k *Keeper) take(f file, now time.Time) (whole bool) {
 	if e.State != BeingWritten {
 		return true
 	}
-	if now.Sub(e.unchanged) < noWriter && beingWritten(f.path) {
+	if now.Sub(e.unchanged) < noWriter && f.written {
 		return false
 	}
 	if r, known := k.record[f.path]; known && r.Is == f.sig {
@@ -160,11 +199,11 @@ func (k *Keeper) take(f file, now time.Time) (whole bool) {
 func (k *Keeper) drop(there map[string]bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	maps.DeleteFunc(k.record, func(path string, _ imported) bool { return !there[path] })
 	for path, e := range k.all {
 		if !there[path] {
 			k.mend(e)
 			delete(k.all, path)
-			delete(k.record, path)
 			k.set(e, Broken) // who waits for it looks again
 		}
 	}
@@ -176,11 +215,20 @@ func (k *Keeper) readAll(ctx context.Context) {
 		if a.State != Unread || ctx.Err() != nil {
 			continue
 		}
-		index, err := k.read(ctx, a.Path)
-		if ctx.Err() == nil {
-			k.takeIndex(a.Path, index, err)
+		r, err := k.reads.Ask(a.Path, readWait, ctx.Done(), func() readResult {
+			index, err := k.read(ctx, a.Path)
+			return readResult{index, err}
+		})
+		if ctx.Err() == nil && err == nil { // else the next look asks again
+			k.takeIndex(a.Path, r.index, r.err)
 		}
 	}
+}
+
+// readResult is the answer about one archive.
+type readResult struct {
+	index Index
+	err   error
 }
 
 // read reads what an archive has.

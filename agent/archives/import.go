@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -109,6 +110,7 @@ func (k *Keeper) settle(ctx context.Context, e *entry) (answered bool) {
 		return false
 	}
 	k.change(e, sig, func() { k.ended(e, err) })
+	k.save()
 	if err == nil && !has {
 		k.config.Came(ctx, from.Names())
 	}
@@ -139,7 +141,20 @@ func (k *Keeper) ended(e *entry, err error) {
 		return
 	}
 	k.record[e.Path] = imported{e.sig, e.Index}
-	if err := k.record.save(k.config.Record); k.unsaid.IsNew(err) {
+	k.unsaved = true
+}
+
+// save records what was imported, without mu while the disk works. An import that is not recorded is
+// recorded with the next one.
+func (k *Keeper) save() {
+	k.mu.Lock()
+	r, unsaved := maps.Clone(k.record), k.unsaved
+	k.unsaved = false
+	k.mu.Unlock()
+	if !unsaved {
+		return
+	}
+	if err := r.save(k.config.Record); k.unsaid.IsNew(err) {
 		k.config.Log.Warn("that an archive was imported is not recorded: it is read again after a restart", "err", err)
 	}
 }

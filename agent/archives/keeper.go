@@ -13,6 +13,7 @@ import (
 	"monopod/agent/saidonce"
 	"monopod/agent/wake"
 	"monopod/cri"
+	"monopod/manifests/patient"
 )
 
 // Config is what a Keeper works with.
@@ -39,8 +40,12 @@ type Keeper struct {
 	config Config
 	woken  wake.Slot // of the goroutine that imports
 	looked chan struct{}
-	unsaid saidonce.Error    // of the record; of the goroutine that imports
-	dirs   map[string]string // the problems of folders; of the goroutine that follows them
+	unsaid saidonce.Error // of the record; of the goroutine that imports
+
+	// Of the goroutine that follows the folders.
+	dirs  map[string]string // their problems
+	lists patient.Calls[listed]
+	reads patient.Calls[readResult]
 
 	mu      sync.Mutex
 	all     map[string]*entry // by path
@@ -48,6 +53,7 @@ type Keeper struct {
 	wanted  map[string]int    // how many pods wait for an image, by full name
 	watches map[*watch]bool
 	record  record
+	unsaved bool // record has what is not on disk
 }
 
 // entry is one archive. Keeper.mu guards it.
@@ -75,9 +81,13 @@ func New(c Config) *Keeper {
 	if err != nil {
 		c.Log.Warn("which archives were imported is not known any more: they are read again", "err", err)
 	}
-	return &Keeper{config: c, woken: wake.New(), looked: make(chan struct{}), dirs: map[string]string{}, all: map[string]*entry{}, changed: make(chan struct{}),
+	return &Keeper{config: c, woken: wake.New(), looked: make(chan struct{}), dirs: map[string]string{},
+		lists: patient.Calls[listed]{Most: openCalls}, reads: patient.Calls[readResult]{Most: openCalls}, all: map[string]*entry{}, changed: make(chan struct{}),
 		wanted: map[string]int{}, watches: map[*watch]bool{}, record: r}
 }
+
+// openCalls is how many folders, and archives, may have a file system that does not answer.
+const openCalls = 8
 
 // Run follows the folders and imports until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {

@@ -333,3 +333,46 @@ func TestWhoPullsAnImageLearnsThatAnArchiveHasIt(t *testing.T) {
 		}
 	})
 }
+
+// A folder that cannot be read proves nothing: its images stay, and so does the record of them.
+func TestAFolderThatCannotBeReadKeepsItsArchives(t *testing.T) {
+	inBox(t, func(t *testing.T, b *box) {
+		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
+		b.passes()
+		aside := b.dir + ".aside"
+		if err := errors.Join(os.Rename(b.dir, aside), os.WriteFile(b.dir, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		b.passes()
+		if b.Given()[app] != path || !strings.Contains(b.problems[b.dir], "not a directory") {
+			t.Errorf("given %v, %v", b.Given(), b.problems)
+		}
+		if err := errors.Join(os.Remove(b.dir), os.Mkdir(b.dir, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		b.passes()
+		if len(b.Given()) > 0 || len(b.problems) > 0 {
+			t.Errorf("in a folder without archives: given %v, %v", b.Given(), b.problems)
+		}
+	})
+}
+
+// What is recorded of archives that are gone goes with the next record, also if they went while no
+// agent ran.
+func TestArchivesThatAreGoneAreNotRecorded(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		for _, name := range []string{"one.tar", "two.tar"} {
+			b := newBox(t, dir)
+			put(t, b.dir, name, tarOf(ociOf(app, arch)))
+			ctx, end := context.WithTimeout(t.Context(), time.Minute)
+			b.Run(ctx)
+			end()
+			recorded, err := loadRecord(b.config.Record)
+			if _, is := recorded[filepath.Join(b.dir, name)]; err != nil || !is || len(recorded) != 1 {
+				t.Errorf("recorded with %s: %v, %v", name, recorded, err)
+			}
+			_ = os.Remove(filepath.Join(b.dir, name))
+		}
+	})
+}

@@ -128,25 +128,9 @@ func runOnce(c *cli.Context) error {
 	if err := checkOnce(c); err != nil {
 		return command.UsageError("%v", err)
 	}
-	level := &slog.LevelVar{}
-	level.Set(slog.LevelWarn)
-	log, err := logger(c.String("log-format"), level, c.App.ErrWriter)
+	cfg, log, err := onceSettings(c)
 	if err != nil {
 		return command.UsageError("%v", err)
-	}
-	chosen := c.IsSet("log-level")
-	if !chosen {
-		log = slog.New(once.Quiet(log.Handler()))
-	}
-	cfg, err := settings(c, log)
-	if err != nil {
-		return command.UsageError("%v", err)
-	}
-	if chosen {
-		level.Set(cfg.Level())
-	}
-	if cfg.ManagedRuntime && cfg.Endpoint != "" {
-		return command.UsageError("%v", managed.ErrTwo)
 	}
 	options := agent.Options{Version: Version().Version, Log: log}
 	run := once.Config{Timeout: c.Duration("timeout"), Ready: c.String("until") == "ready", Keep: c.Bool("keep"),
@@ -188,6 +172,31 @@ func runOnce(c *cli.Context) error {
 		os.RemoveAll(cfg.Root) // nothing was started
 	}
 	return exitOnce(code, err)
+}
+
+// onceSettings returns the settings of a run, and its log: of warnings alone, unless a level is chosen.
+func onceSettings(c *cli.Context) (config.Config, *slog.Logger, error) {
+	level := &slog.LevelVar{}
+	level.Set(slog.LevelWarn)
+	log, err := logger(c.String("log-format"), level, c.App.ErrWriter)
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	chosen := c.IsSet("log-level")
+	if !chosen {
+		log = slog.New(once.Quiet(log.Handler()))
+	}
+	cfg, err := settings(c, log)
+	if err != nil {
+		return cfg, nil, err
+	}
+	if chosen {
+		level.Set(cfg.Level())
+	}
+	if cfg.ManagedRuntime && cfg.Endpoint != "" {
+		return cfg, nil, managed.ErrTwo
+	}
+	return cfg, log, nil
 }
 
 // archivesOf returns the archives of --load, which it checks.

@@ -22,11 +22,7 @@ func (r *Refused) Error() string { return r.Why }
 func (c *Collector) RemoveNamed(ctx context.Context, name string) (*Entry, error) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	l, err := c.look(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	err = c.addMounted(ctx, l.survey)
+	l, err := c.lookAtAll(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +35,15 @@ func (c *Collector) RemoveNamed(ctx context.Context, name string) (*Entry, error
 		return nil, &Refused{false, fmt.Sprintf("image %s is not removed: it is %s", name, why)}
 	}
 	return e, c.removeByRequest(ctx, l, e)
+}
+
+// lookAtAll returns all images, with those that containers have mounted. c.turn is held.
+func (c *Collector) lookAtAll(ctx context.Context) (*look, error) {
+	l, err := c.look(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	return l, c.addMounted(ctx, l.survey)
 }
 
 // needed returns what needs the image; "": nothing.
@@ -67,11 +72,7 @@ func (c *Collector) removeByRequest(ctx context.Context, l *look, e *Entry) erro
 func (c *Collector) Prune(ctx context.Context, kept []string, dry bool) ([]*Entry, error) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	l, err := c.look(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	err = c.addMounted(ctx, l.survey)
+	l, err := c.lookAtAll(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -103,14 +104,14 @@ type Orders struct {
 	all map[string]*order // by image
 }
 
-// order is one pull. Its goroutine closes done last.
+// order is a pull that runs. Its goroutine closes done last.
 type order struct {
 	done chan struct{}
 	err  error
 }
 
-// Pull pulls an image, or joins the pull that was ordered before. It returns false if ctx ends
-// first; the next call continues.
+// Pull pulls an image, or joins the pull of it that runs. It returns false if ctx ends first; the
+// pull continues.
 func (o *Orders) Pull(ctx context.Context, name string) (done bool, err error) {
 	now := o.of(name)
 	select {
@@ -118,9 +119,6 @@ func (o *Orders) Pull(ctx context.Context, name string) (done bool, err error) {
 	case <-ctx.Done():
 		return false, nil
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.all, name)
 	return true, now.err
 }
 
@@ -139,6 +137,9 @@ func (o *Orders) of(name string) *order {
 		defer close(now.done)
 		o.Puller.Forget("") // the owner does not wait for a back-off
 		_, _, now.err = o.Puller.Pull(o.Until, Request{Image: name, Policy: v1.PullAlways})
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.all, name) // what has ended is not the answer to a later request
 	})
 	return now
 }

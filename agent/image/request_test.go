@@ -74,6 +74,13 @@ func TestAnOrderedPullOutlivesItsRequest(t *testing.T) {
 		if done, err := request(); !done || err != nil || runtime.Count("PullImage") != 1 {
 			t.Errorf("then: %t, %v, %d pulls", done, err, runtime.Count("PullImage"))
 		}
+		if done, _ := request(); done {
+			t.Error("a later request is answered by a pull that was over before it")
+		}
+		time.Sleep(time.Hour) // that pull ends, and no request waits for it
+		if done, _ := request(); done {
+			t.Error("a later request is answered by a pull that no request has waited for")
+		}
 		o.Puller.Wait()
 	})
 }

@@ -12,6 +12,12 @@ cgroup=docs-of-monopod-$$
 
 if [ "$3" != inside ]; then
 	shift 2
+	remove() {
+		for tree in /sys/fs/cgroup/*/ /sys/fs/cgroup/; do
+			[ ! -d "$tree/$cgroup" ] || find "$tree/$cgroup" -depth -type d -exec rmdir {} +
+		done
+	}
+	trap remove EXIT
 	trap 'exit 130' INT TERM
 	for tree in /sys/fs/cgroup/*/ /sys/fs/cgroup/; do
 		[ -e "$tree/cgroup.procs" ] || continue
@@ -28,9 +34,6 @@ if [ "$3" != inside ]; then
 		shift
 		exec unshare --mount --pid --net --uts --ipc --cgroup --fork --kill-child --propagation private "$@"
 	' sh "$cgroup" sh "$0" "$dir" "$name" inside "$cgroup" "$@" || code=$?
-	for tree in /sys/fs/cgroup/*/ /sys/fs/cgroup/; do
-		[ ! -d "$tree/$cgroup" ] || find "$tree/$cgroup" -depth -type d -exec rmdir {} +
-	done
 	exit $code
 fi
 cgroup=$4

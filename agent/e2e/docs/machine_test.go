@@ -79,7 +79,7 @@ var images = map[string]string{
 
 // furnish gives the machine what one has on which containerd was installed: a pod network, and
 // registries that have the images. The rig goes with the machine; until then it must be kept, as
-// the janitor of one that nobody keeps removes it.
+// the janitor removes one that is not kept.
 func furnish(t *testing.T) *rig.Rig {
 	t.Helper()
 	r, err := rig.Open(t.Context(), rig.Distro)

@@ -99,7 +99,7 @@ func (p *scanner) take(line string) {
 	p.isBlank = strings.TrimSpace(line) == ""
 }
 
-// start begins a block, unless one was begun.
+// start starts a block, unless the scanner is in one.
 func (p *scanner) start(kind string, line int) {
 	if p.block == nil {
 		p.block = &Block{Line: line, Kind: kind, Above: strings.TrimSpace(p.above)}
