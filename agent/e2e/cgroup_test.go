@@ -82,7 +82,7 @@ func placesPodsInCgroups(w *world) {
 // reserve for them, and one that takes more is killed. Without that cgroup the agent says so and ends.
 func holdsOthersToWhatIsReserved(w *world) {
 	others := filepath.Join(w.agent.Cgroups, "others")
-	w.config("systemReserved: {cpu: 500m, memory: 64Mi, pid: '100'}\nsystemReservedCgroup: " + others + "\nenforceNodeAllocatable: [pods, system-reserved]\n")
+	w.agent.Settings += "systemReserved: {cpu: 500m, memory: 64Mi, pid: '100'}\nsystemReservedCgroup: " + others + "\nenforceNodeAllocatable: [pods, system-reserved]\n"
 	check(w.T, w.agent.Launch())
 	err := w.agent.Wait(limit)
 	says := "systemReservedCgroup " + others + ": there is no such cgroup"

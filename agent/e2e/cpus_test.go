@@ -22,7 +22,7 @@ func givesContainersCPUsOfTheirOwn(w *world) {
 	if runtime.NumCPU() < 2 {
 		w.Fatal("this takes a machine with two processors")
 	}
-	w.config("cpuManagerPolicy: static\nreservedSystemCPUs: \"0\"\npodResources: true\n")
+	w.agent.Settings += "cpuManagerPolicy: static\nreservedSystemCPUs: \"0\"\npodResources: true\n"
 	w.start()
 	w.write("shares", fmt.Sprintf(onCPUs, ""))
 	w.running("shares")

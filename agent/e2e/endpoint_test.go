@@ -40,7 +40,7 @@ const secretive = `
 func showsOnlyWhatOneMaySee(w *world) {
 	pool, cert := w.makeAccess()
 	w.agent.Listen = freeAddress(w)
-	w.config("containerLogMaxSize: 10Mi\ncontainerLogMonitorInterval: 1s\n")
+	w.agent.Settings += "containerLogMaxSize: 10Mi\ncontainerLogMonitorInterval: 1s\n"
 	plain := w.agent.Flags
 	w.start()
 	w.write("secretive", secretive)
@@ -108,7 +108,11 @@ func (w *world) nobodyGetsNothing() {
 // changesTheSizeOfLogs tells the agent by file and by signal, good and bad.
 func (w *world) changesTheSizeOfLogs() {
 	w.Helper()
-	path := filepath.Join(w.agent.Dir, "config.yaml")
+	change := func(settings string) {
+		w.Helper()
+		w.agent.Settings = settings
+		check(w.T, w.agent.WriteSettings())
+	}
 	says := func(what, text string) {
 		w.Helper()
 		w.until(what, func() error {
@@ -123,7 +127,7 @@ func (w *world) changesTheSizeOfLogs() {
 	w.running("chatty")
 	log := w.logFile("chatty", 0)
 	check(w.T, os.WriteFile(log, make([]byte, 100_000), 0o640))
-	check(w.T, os.WriteFile(path, []byte("containerLogMaxSize: 64Ki\ncontainerLogMonitorInterval: 1s\nclusterDomain: later\n"), 0o644))
+	change("containerLogMaxSize: 64Ki\ncontainerLogMonitorInterval: 1s\nclusterDomain: later\n")
 	check(w.T, syscall.Kill(w.agent.Pid(), syscall.SIGHUP))
 	says("a signal changes the settings", `"containerLogMaxSize":"64Ki"`)
 	w.until("the log is rotated", func() error {
@@ -133,9 +137,9 @@ func (w *world) changesTheSizeOfLogs() {
 		return nil
 	})
 	w.ps("warning", "take effect after a restart", "clusterDomain")
-	check(w.T, os.WriteFile(path, []byte("containerLogMaxSize: 0\n"), 0o644))
+	change("containerLogMaxSize: 0\n")
 	w.ps("containerLogMaxSize", "must not be zero")
-	check(w.T, os.WriteFile(path, []byte("containerLogMaxSize: 1Mi\n"), 0o644))
+	change("containerLogMaxSize: 1Mi\n")
 	says("a change of the file alone does, too", `"containerLogMaxSize":"1Mi"`)
 }
 

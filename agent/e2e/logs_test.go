@@ -15,14 +15,6 @@ import (
 	"monopod/agent/e2e/rig"
 )
 
-// config runs the agent with a file of settings.
-func (w *world) config(text string) {
-	w.Helper()
-	path := filepath.Join(w.agent.Dir, "config.yaml")
-	check(w.T, os.WriteFile(path, []byte(text), 0o644))
-	w.agent.Flags = append(w.agent.Flags, "--config", path)
-}
-
 // logFile returns where the log of a container's attempt is.
 func (w *world) logFile(pod string, attempt int) string {
 	w.Helper()
@@ -87,7 +79,7 @@ func (p *pace) allow(f *tail) error {
 // they are rotated; the agent is killed now and then, and once between the two
 // steps of a rotation.
 func rotatesLogs(w *world) {
-	w.config(fmt.Sprintf("containerLogMaxSize: %d\ncontainerLogMaxFiles: %d\ncontainerLogMonitorInterval: 1s\n", logMaxSize, logMaxFiles))
+	w.agent.Settings += fmt.Sprintf("containerLogMaxSize: %d\ncontainerLogMaxFiles: %d\ncontainerLogMonitorInterval: 1s\n", logMaxSize, logMaxFiles)
 	p := &pace{dir: filepath.Join(w.agent.Dir, "pace")}
 	check(w.T, os.Mkdir(p.dir, 0o755))
 	check(w.T, p.allow(&tail{}))
@@ -207,7 +199,7 @@ func (d *disk) look() {
 // keepsTheLastDead has a container crash again and again: of those before it as
 // many stay as were asked for, with their logs, the runtime's and the agent's.
 func keepsTheLastDead(w *world) {
-	w.config("deadContainersPerContainer: 2\ncrashLoopBackOff: {firstContainerRestartPeriod: 100ms, maxContainerRestartPeriod: 1s}\n")
+	w.agent.Settings += "deadContainersPerContainer: 2\ncrashLoopBackOff: {firstContainerRestartPeriod: 100ms, maxContainerRestartPeriod: 1s}\n"
 	w.start()
 	w.write("crash", `
   hostNetwork: true

@@ -45,7 +45,7 @@ const (
 // other than the agent's makes more than the agent may, and three restarts; then
 // it looks at what is left while the agent is down.
 func followsLogs(w *world) {
-	w.config("containerLogMaxSize: 1Gi\ncrashLoopBackOff: {firstContainerRestartPeriod: 100ms, maxContainerRestartPeriod: 1s}\n")
+	w.agent.Settings += "containerLogMaxSize: 1Gi\ncrashLoopBackOff: {firstContainerRestartPeriod: 100ms, maxContainerRestartPeriod: 1s}\n"
 	w.start()
 	made := filepath.Join(w.agent.Dir, "made")
 	check(w.T, os.Mkdir(made, 0o755))

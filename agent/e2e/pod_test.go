@@ -185,8 +185,8 @@ func tellsOfAnOOMKill(w *world) {
 		w.toldOfKill("family")
 	}
 	w.kill()
-	w.config("singleProcessOOMKill: true\n") // as with cgroup v1
-	w.start()                                // it has not read what the kernel said
+	w.agent.Settings += "singleProcessOOMKill: true\n" // as with cgroup v1
+	w.start()                                          // it has not read what the kernel said
 	w.barrier("later")
 	w.ps(told)
 	w.write("parent", parent)

@@ -63,7 +63,7 @@ func takesPodsFromAURL(w *world) {
 		return w.manifest(name, "\n  hostNetwork: true\n  terminationGracePeriodSeconds: 1\n  containers: ["+sleeps+"}]\n") + "\n---\n"
 	}
 	p := &page{code: 200, body: pod("a") + pod("b")}
-	w.config("httpCheckFrequency: 1s\n")
+	w.agent.Settings += "httpCheckFrequency: 1s\n"
 	w.agent.Flags = append(w.agent.Flags, "--manifest-url", w.serve(p), "--manifest-url-header", "X-Key=open")
 	w.start()
 	before := w.running("a", "b")

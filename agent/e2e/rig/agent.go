@@ -33,6 +33,7 @@ type Agent struct {
 	Cgroups   string   // the cgroup that holds kubepods, no other agent's
 	Driver    string   // of cgroups; auto
 	Flags     []string // more of them
+	Settings  string   // lines of its file of settings, besides those that every agent has
 	Log       string
 	cgroups   string // that was made for it; "": none
 	process   *Process
@@ -41,6 +42,10 @@ type Agent struct {
 // patience is how long an agent may take to start or to end, on a machine with
 // other work to do.
 const patience = 2 * time.Minute
+
+// settings are those of every agent. However full the machine's disk is, no agent takes images from
+// those that share its runtime.
+const settings = "imageGCHighThresholdPercent: 100\n"
 
 // agentDirs begins the names of agents' folders.
 const agentDirs = "agent-"
@@ -75,13 +80,23 @@ func (r *Rig) NewAgent(binary string) (*Agent, error) {
 func (a *Agent) Args() []string {
 	return append([]string{a.Binary, "run", "--manifests", a.Manifests, "--runtime-endpoint", a.Endpoint, "--root", a.Root,
 		"--pod-logs", a.PodLogs, "--node-name", Node, "--listen", a.Listen, "--socket", a.Socket,
-		"--cgroup-root", a.Cgroups, "--cgroup-driver", a.Driver}, a.Flags...)
+		"--cgroup-root", a.Cgroups, "--cgroup-driver", a.Driver, "--config", a.config()}, a.Flags...)
+}
+
+func (a *Agent) config() string { return filepath.Join(a.Dir, "config.yaml") }
+
+// WriteSettings writes the agent's file of settings, as Launch does.
+func (a *Agent) WriteSettings() error {
+	return os.WriteFile(a.config(), []byte(settings+a.Settings), 0o644)
 }
 
 // Launch starts the agent and does not wait for anything.
 func (a *Agent) Launch() error {
 	if a.Running() {
 		return errors.New("start agent: it is running")
+	}
+	if err := a.WriteSettings(); err != nil {
+		return fmt.Errorf("start agent: %w", err)
 	}
 	var err error
 	a.process, err = StartProcess(a.Log, nil, a.Args()...)
