@@ -45,13 +45,20 @@ build:
 	$(RELEASE) $(STAMPED) -o bin/monopod .
 
 # The end-to-end tests mostly wait for containers, so the others run beside them. What these say
-# comes after the end-to-end tests, in one piece.
+# comes after the end-to-end tests, in one piece, and what has failed at the end.
 test: lint cc dbus emulator deps
-	@log=$$(mktemp); code=0; \
-	$(MAKE) --no-print-directory unit arm64 >"$$log" 2>&1 & beside=$$!; \
-	$(MAKE) --no-print-directory e2e || code=$$?; \
-	wait $$beside || code=$$?; \
-	cat "$$log"; rm -f "$$log"; exit $$code
+	@log=$$(mktemp -d); \
+	{ $(MAKE) --no-print-directory unit arm64 && touch $$log/unit.passed; } >$$log/unit 2>&1 & \
+	{ $(MAKE) --no-print-directory e2e && touch $$log/e2e.passed; } 2>&1 | tee $$log/e2e || true; \
+	wait $$! || true; cat $$log/unit; code=0; \
+	for part in unit e2e; do \
+		[ -e $$log/$$part.passed ] && continue; \
+		code=1; echo "== failed: make $$part"; grep -E $(FAILED) $$log/$$part | tail -n 40 || true; \
+	done; \
+	rm -r $$log; exit $$code
+
+# Lines that name a test that failed, or hung.
+FAILED := '^ *--- FAIL|^FAIL|^panic:|^[[:space:]]+Test.*\(.*\)$$|DATA RACE|\*\*\*'
 
 lint:
 	@echo "== gofmt"

@@ -25,7 +25,7 @@ func (w *world) command(ctx context.Context, name string, args ...string) *exec.
 	if slices.Contains([]string{"exec", "attach", "port-forward", "cp", "ps"}, name) {
 		flags = append(flags, "--root", w.agent.Root, "--runtime-endpoint", w.agent.Endpoint)
 	}
-	return exec.CommandContext(ctx, w.agent.Binary, append(flags, args...)...)
+	return w.agent.Command(ctx, append(flags, args...)...)
 }
 
 // exits runs a command and checks its exit code and what it writes; an output
@@ -145,13 +145,32 @@ func (w *world) terminal() {
 	})
 	io.WriteString(ptmx, "sh -c 'echo as''leep; sleep 1000'\n")
 	shows("asleep")
-	io.WriteString(ptmx, "\x03exit 5\n") // Ctrl-C ends the sleep and not monopod
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 5 {
+	// Ctrl-C ends the sleep and not monopod.
+	if err := w.typesUntil(cmd, ptmx, "\x03exit 5\n"); cmd.ProcessState.ExitCode() != 5 {
 		w.Errorf("%v, want exit code 5; the terminal shows %q", err, shown.String())
 	}
 	if after, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS); err != nil || *after != *before {
 		w.Errorf("the terminal is left as %+v, was %+v; %v", after, before, err)
 	}
+}
+
+// typesUntil types until a command has ended, and returns how it did. What is typed while a shell
+// takes its terminal over from a command that has ended may be lost.
+func (w *world) typesUntil(cmd *exec.Cmd, ptmx io.Writer, text string) error {
+	w.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	var err error
+	w.until(fmt.Sprintf("%s ends when %q is typed", cmd.Args[1], text), func() error {
+		select {
+		case err = <-ended:
+			return nil
+		default:
+			io.WriteString(ptmx, text)
+			return errors.New("it runs")
+		}
+	})
+	return err
 }
 
 // screen is what a terminal shows.

@@ -366,7 +366,7 @@ func tellsWhatIsMissing(b *bare) {
 func keepsARuntimeRunning(b *bare) {
 	a, err := b.rig.NewAgent(b.binary)
 	check(b.T, err)
-	w := &world{b.T, b.rig, a, "managed"}
+	w := &world{b.T, b.rig, a, "managed", b.Context()}
 	a.Root, a.Endpoint, a.Flags = filepath.Join(b.dir, "r"), "", []string{"--managed-runtime"}
 	b.Cleanup(func() {
 		check(b.T, a.Close())

@@ -253,8 +253,8 @@ func attachesToContainers(w *world) {
 	check(w.T, unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, before))
 	cmd = attach()
 	shows("echo after''kill $$\n", "afterkill 1\r\n")
-	io.WriteString(ptmx, "\x04") // Ctrl-D ends the shell, and so the container
-	if err := cmd.Wait(); err != nil {
+	// Ctrl-D ends the shell, and so the container.
+	if err := w.typesUntil(cmd, ptmx, "\x04"); err != nil {
 		w.Errorf("after the end of the container: %v", err)
 	}
 	shows("", "Session ended, resume using 'monopod attach shell -c main -i -t' command when the pod is running")

@@ -22,19 +22,28 @@ import (
 // generous, for machines with other work to do; nothing waits for it to pass.
 const limit = 2 * time.Minute
 
+// longest is how long a scenario may take, whatever it waits for.
+const longest = 10 * time.Minute
+
 // world is what one scenario acts on and looks at.
 type world struct {
 	*testing.T
 	rig   *rig.Rig
 	agent *rig.Agent
 	ns    string // of all pods
+	ctx   context.Context
 }
+
+// Context ends with the scenario, or when that takes too long.
+func (w *world) Context() context.Context { return w.ctx }
 
 func newWorld(t *testing.T, r *rig.Rig, binary, ns string) *world {
 	t.Helper()
 	a, err := r.NewAgent(binary)
 	check(t, err)
-	w := &world{t, r, a, ns}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), longest*rig.Slow(), fmt.Errorf("the scenario takes longer than %v", longest*rig.Slow()))
+	t.Cleanup(cancel)
+	w := &world{t, r, a, ns, ctx}
 	t.Cleanup(w.leave)
 	return w
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -224,16 +225,23 @@ func (a *Agent) Pods(ctx context.Context) ([]v1.Pod, error) {
 	return list.Items, nil
 }
 
+// Command is one of monopod's commands, against any agent. When ctx ends it says where it hangs.
+func (a *Agent) Command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, a.Binary, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}
+
 // CLI runs one of monopod's commands against this agent and returns what it printed.
 func (a *Agent) CLI(ctx context.Context, command string, args ...string) (string, error) {
-	argv := append([]string{command, "--socket", a.Socket}, args...)
-	return output(exec.CommandContext(ctx, a.Binary, argv...))
+	return output(a.Command(ctx, append([]string{command, "--socket", a.Socket}, args...)...))
 }
 
 // Says is what CLI returns, and below it what the command says on stderr: of pods and
 // images that is what is wrong with them.
 func (a *Agent) Says(ctx context.Context, command string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, a.Binary, append([]string{command, "--socket", a.Socket}, args...)...)
+	cmd := a.Command(ctx, append([]string{command, "--socket", a.Socket}, args...)...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
