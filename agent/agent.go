@@ -145,7 +145,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	}
 	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
 	assignCPUs(a.sync.table, a.workers, checkpoints)
-	a.sync.trials.limits = a.limits
+	a.sync.trials.limits, a.sync.follow.every = a.limits, a.follows
 	a.sync.history.off = once != nil
 	a.openHolds(checkpoints)
 	a.stats = a.newStats(machine)
@@ -170,7 +170,7 @@ func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoi
 	c := manifests.SourceConfig{
 		Dir: a.cfg.Manifests, RemovalSettle: a.cfg.RemovalSettle,
 		Options: settings.Manifests(a.cfg),
-		Known:   checkpoint.LastGood(checkpoints),
+		Known:   manifests.AsGiven(checkpoint.LastGood(checkpoints)),
 		Record:  a.root.Folder(a.log),
 		Save:    a.root.SaveFolder, KnownObjects: given, SaveObjects: a.root.SaveObjects,
 		Boot:  machine.Boot.ID,

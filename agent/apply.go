@@ -40,6 +40,7 @@ type applier struct {
 	rules   func() rollout.Rules // the present rules of the gate
 	holds   *hold.Store          // the owner's holds and stops
 	trials  *trials
+	follow  *following
 	down    *shutdown.Sequence
 	tells   *reporter
 	running *sync.WaitGroup
@@ -452,10 +453,25 @@ func (a *applier) offered(s *manifests.Snapshot) []*manifests.Pod {
 	out := make([]*manifests.Pod, len(s.Pods))
 	for k, p := range s.Pods {
 		r := a.pods.of(p.Key())
-		r.Given = p
+		r.Given = a.given(r, p)
 		out[k] = a.choose(r, s)
 	}
 	return out
+}
+
+// given returns the version of a pod that its manifest gives, with the images that its tags mean:
+// of the version that was tried last, or that runs.
+func (a *applier) given(r *podRecord, p *manifests.Pod) *manifests.Pod {
+	if r.tags != nil || !a.follow.follows(p) {
+		return a.follow.given(r, p, nil)
+	}
+	if r.Trial != nil && r.Trial.Tried != nil {
+		return a.follow.given(r, p, r.Trial.Tried)
+	}
+	now := r.Record
+	a.accepted(&now)
+	last, _ := now.Identity()
+	return a.follow.given(r, p, last)
 }
 
 // choose returns the offered version of a pod of a snapshot: the one that its manifest gives, or a

@@ -85,7 +85,7 @@ var (
 		"cgroups/cgrouptest":  {"cgroups"},
 		"cri":                 {},
 		"cri/critest":         {"cri"},
-		"manifests":           {"manifests/decode", "manifests/documents", "manifests/patient", "manifests/poduid", "manifests/shell"},
+		"manifests":           {"manifests/annotations", "manifests/decode", "manifests/documents", "manifests/patient", "manifests/poduid", "manifests/shell"},
 		"manifests/documents": {"manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/poduid", "manifests/validate", "manifests/workload"},
 		"manifests/decode":    {},
 		"manifests/fetch":     {"manifests", "manifests/decode", "manifests/patient"},

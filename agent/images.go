@@ -97,17 +97,24 @@ func (a *Agent) pullImage(ctx context.Context, q url.Values) (any, error) {
 	if errors.As(err, &e) {
 		return nil, &status.Refusal{Why: e.Words()}
 	}
+	if done && err == nil {
+		err = a.imagesCame(ctx, []string{image.Canonical(q.Get("image"))})
+	}
 	return status.PulledImage{Done: done}, err
 }
 
 // imagesLoaded has pods start at once whose images the owner has given the runtime.
 func (a *Agent) imagesLoaded(ctx context.Context, q url.Values) (any, error) {
-	names := q["image"]
+	return struct{}{}, a.imagesCame(ctx, q["image"])
+}
+
+// imagesCame has pods use images at once that the runtime has got, by their full names.
+func (a *Agent) imagesCame(ctx context.Context, names []string) error {
 	a.workers.Images.Came(names)
 	select {
 	case a.sync.came <- names:
-		return struct{}{}, nil
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 }

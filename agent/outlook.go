@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -29,7 +30,7 @@ type outlookAnswer struct {
 func (a *applier) outlook(asked *outlook.Asked) (out outlookAnswer) {
 	err := panics.Contain(func() {
 		n := a.outlookNode()
-		report := n.Of(asked)
+		report := n.Of(a.withTags(asked))
 		out.report = &report
 	})
 	if err != nil {
@@ -38,6 +39,20 @@ func (a *applier) outlook(asked *outlook.Asked) (out outlookAnswer) {
 		out = outlookAnswer{err: err}
 	}
 	return out
+}
+
+// withTags returns the request with what the tags mean that its pods follow.
+func (a *applier) withTags(asked *outlook.Asked) *outlook.Asked {
+	out := *asked
+	out.Pods = slices.Clone(asked.Pods)
+	for k, v := range out.Pods {
+		p := &manifests.Pod{Pod: v.Pod, File: v.File, Digest: v.Digest}
+		if t := a.pods.see(p.Key()).tags; t != nil && a.follow.follows(p) {
+			p = withTags(p, t.refsOf(p))
+			out.Pods[k] = outlook.Version{Pod: p.Pod, File: p.File, Digest: p.Digest}
+		}
+	}
+	return &out
 }
 
 // outlookNode returns the present state of the node as the input of outlook.

@@ -43,6 +43,8 @@ type podRecord struct {
 	unsaved bool // its trial differs from the one on disk
 	saving  bool // its record is being written
 
+	tags *tags // the tags that it follows; nil: none
+
 	remembered string           // the digest of the version that was ready last, as it is on disk; "": not known
 	proves     bool             // whether what runs stays ready is being observed
 	asked      *rollbackRequest // a rollback request, answered once its trial is saved; nil: none

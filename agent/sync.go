@@ -64,6 +64,7 @@ type syncLoop struct {
 	trials   trials                           // the trials of new versions
 	filings  filings                          // saves the trials
 	history  histories                        // the versions that were ready
+	follow   following                        // the tags that pods follow
 	seen     pleg.Relist
 	relisted bool                        // a relist was received
 	last     *manifests.Snapshot         // nil before the first
@@ -102,10 +103,11 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	l.trials = trials{shared: shared, store: store, pods: &l.pods, table: l.table, filings: &l.filings}
 	l.trials.inherit()
 	l.history = histories{shared: shared, store: store, pods: &l.pods, limits: l.trials.limitsOf, late: shared.Watch.Late, running: &l.running, saved: make(chan []*memory)}
+	l.follow = following{shared: shared, store: store, pods: &l.pods, running: &l.running, found: make(chan tagsFound)}
 	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, holds: l.holds,
 		locks:  locks{root: shared.Disk.Root.Dir, disk: diskWrites{shared}, ask: lockFile.look, pods: &l.pods, running: &l.running, found: make(chan looked), saved: make(chan error)},
 		rules:  func() rollout.Rules { return rollout.Rules{} },
-		trials: &l.trials, down: l.down, tells: &l.tells, running: &l.running}
+		trials: &l.trials, follow: &l.follow, down: l.down, tells: &l.tells, running: &l.running}
 	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, running: &l.running, write: shared.Disk.Root.RetainObjects, saved: make(chan error)}
 	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up, Network: shared.Watch.NoNetwork, AskNetwork: shared.Watch.AskNetwork, Uids: l.table.Uids,
 		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
@@ -161,6 +163,8 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.faults.ofLoop("take over the saved trials", func() { l.handleSavedTrials(all) })
 		case all := <-l.history.saved:
 			l.history.wereSaved(all)
+		case out := <-l.follow.found:
+			l.faults.ofLoop("follow the tags of images", func() { l.handleFound(&out) })
 		case err := <-l.keeps.saved:
 			l.keeps.wereSaved(err)
 		case names := <-l.came:
@@ -184,6 +188,39 @@ func (l *syncLoop) tick(ctx context.Context) {
 	l.apply.locks.tick()
 	l.apply.stopsOver = l.apply.stopsLeft.Swap(false) || l.apply.stopsOver
 	l.refreshFacts(ctx)
+	l.faults.ofLoop("follow the tags of images", func() { l.giveAgain(l.follow.tick(ctx)) })
+}
+
+// handleFound takes over what tags mean.
+func (l *syncLoop) handleFound(out *tagsFound) {
+	if l.follow.take(out) {
+		l.giveAgain([]*podRecord{out.record})
+	}
+}
+
+// followAgain has pods follow their tags, or not any more, after the settings have changed.
+func (l *syncLoop) followAgain() {
+	if l.last == nil {
+		return
+	}
+	for _, p := range l.last.Pods {
+		r := l.pods.of(p.Key())
+		if given := l.apply.given(r, p); given != r.Given {
+			r.Given = given
+			l.chooseAgain(r)
+		}
+	}
+}
+
+// giveAgain chooses the offered versions of pods whose tags mean other images.
+func (l *syncLoop) giveAgain(all []*podRecord) {
+	for _, r := range all {
+		r.Given = r.tags.version
+		_ = l.faults.ofPod(r.about(), "choose the version", func() { l.chooseAgain(r) })
+	}
+	if len(all) > 0 {
+		l.publishPods()
+	}
 }
 
 // Wake makes all workers look at their pods again. Any goroutine may call it.
@@ -196,6 +233,7 @@ func (l *syncLoop) wakeAll(ctx context.Context) {
 		r.worker.Wake()
 	}
 	l.gateChanged() // another window or strategy may count
+	l.followAgain()
 	l.tells.stale = true
 	l.startReadingFacts(ctx)
 }
@@ -266,6 +304,7 @@ func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 	}
 	l.dropStops()
 	for _, key := range gone {
+		l.follow.drop(l.pods.see(key))
 		l.pods.mark(key)
 	}
 	for _, p := range changed {
@@ -324,6 +363,7 @@ func (l *syncLoop) replaceObjects(all []*manifests.Object) bool {
 
 // imagesCame wakes what waits for one of these images.
 func (l *syncLoop) imagesCame(names []string) {
+	l.follow.imagesCame(names)
 	for _, r := range l.pods.working() {
 		if p := r.sent.Pod; p != nil && gc.Concerns(p.Pod, names) {
 			r.worker.ImagesCame()
@@ -359,7 +399,7 @@ func (l *syncLoop) names() map[string]bool {
 
 // publishPods publishes the desired pods, with the versions that may be restored.
 func (l *syncLoop) publishPods() {
-	l.faults.ofLoop("publish the pods", func() { l.needs.Publish(slices.Concat(l.last.Pods, l.trials.formers())) })
+	l.faults.ofLoop("publish the pods", func() { l.needs.Publish(slices.Concat(l.last.Pods, l.trials.formers(), l.follow.versions())) })
 }
 
 // sweepOnce removes the status files of unknown pods once all manifests are known.

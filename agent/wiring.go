@@ -14,6 +14,7 @@ import (
 
 	"monopod/agent/archives"
 	"monopod/agent/checkpoint"
+	"monopod/agent/config"
 	"monopod/agent/disk"
 	"monopod/agent/gc"
 	"monopod/agent/hold"
@@ -34,6 +35,7 @@ import (
 	"monopod/agent/update"
 	"monopod/agent/worker"
 	"monopod/manifests"
+	"monopod/manifests/annotations"
 )
 
 // startsPerCore bounds how many sandboxes and containers start at the same time: runtimes slow down
@@ -154,6 +156,23 @@ func (a *Agent) limits(p *v1.Pod) update.Limits {
 	return update.LimitsOf(p, c.UpdateHealth, c.UpdateStable)
 }
 
+// follows returns how often it is checked whether the tags of p have moved; 0: never, as in one run
+// of pods.
+func (a *Agent) follows(p *v1.Pod) time.Duration {
+	if a.once != nil {
+		return 0
+	}
+	return follows(p, a.live.Load())
+}
+
+func follows(p *v1.Pod, c *config.Config) time.Duration {
+	every, said, _ := annotations.FollowOf(p)
+	if said {
+		return every
+	}
+	return c.FollowImages
+}
+
 // openHolds reads the owner's holds and stops.
 func (a *Agent) openHolds(checkpoints []*checkpoint.Checkpoint) {
 	if a.once != nil {
@@ -237,13 +256,7 @@ func (a *Agent) newArchives() *archives.Keeper {
 			a.recordTrouble("ImageArchiveBroken", text)
 		}
 	}
-	c.Came = func(ctx context.Context, names []string) {
-		a.workers.Images.Came(names)
-		select {
-		case a.sync.came <- names:
-		case <-ctx.Done():
-		}
-	}
+	c.Came = func(ctx context.Context, names []string) { _ = a.imagesCame(ctx, names) } // its only error is that ctx has ended
 	return archives.New(c)
 }
 

@@ -173,7 +173,7 @@ func (r *rig) start() {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.known = checkpoint.LastGood(checkpoints)
+	r.known = manifests.AsGiven(checkpoint.LastGood(checkpoints))
 	cfg := config.Default()
 	cfg.NodeName, cfg.Root, cfg.PodLogs, cfg.ResolvConf = "n", r.dir, filepath.Join(r.dir, "logs"), "/dev/null"
 	if r.configure != nil {
@@ -259,6 +259,7 @@ func (r *rig) start() {
 		c := r.settings.Load()
 		return update.LimitsOf(p, c.UpdateHealth, c.UpdateStable)
 	}
+	r.sync.follow.every = func(p *v1.Pod) time.Duration { return follows(p, r.settings.Load()) }
 	holds, err := hold.Open(root, m.Boot, r.store, checkpoints)
 	if err != nil {
 		log.Error("holds", "err", err)

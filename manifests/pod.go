@@ -18,6 +18,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/manifests/annotations"
 	"monopod/manifests/decode"
 	"monopod/manifests/documents"
 	"monopod/manifests/poduid"
@@ -55,6 +56,21 @@ func DecodePlaced(file string, data []byte, o Options) ([]Placed, []documents.Fo
 
 // Restored is documents.Restored.
 func Restored(accepted *v1.Pod) string { return documents.Restored(accepted) }
+
+// AsGiven returns accepted versions as their manifests give them: without what their tags meant.
+func AsGiven(accepted []*Pod) []*Pod {
+	all := make([]*Pod, len(accepted))
+	for k, p := range accepted {
+		all[k] = p
+		if p.Annotations[annotations.TagImages] != "" {
+			given := *p
+			given.Pod = annotations.WithTagImages(p.Pod, nil)
+			given.Digest = Restored(given.Pod)
+			all[k] = &given
+		}
+	}
+	return all
+}
 
 // File is the content of one file of the folder.
 type File struct {

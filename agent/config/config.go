@@ -93,6 +93,8 @@ type Config struct {
 	KeepEndedVolumes           bool
 	PodHosts                   bool
 	UpdateStrategy             string
+	FollowImages               time.Duration // 0: tags are not followed
+
 	UpdateHealth, UpdateStable time.Duration // UpdateHealth 0: whether a new version gets ready does not matter
 	UpdatePolicy               string
 	UpdateWindow               string

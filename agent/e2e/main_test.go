@@ -75,6 +75,7 @@ func scenarios() []scenario {
 		{"PullsWithCredentials", pullsWithCredentials},
 		{"PullsThroughTrouble", pullsThroughTrouble},
 		{"ImportsArchives", importsArchives},
+		{"FollowsTags", followsTags},
 		{"RotatesLogs", rotatesLogs},
 		{"FollowsLogs", followsLogs},
 		{"KeepsTheLastDead", keepsTheLastDead},

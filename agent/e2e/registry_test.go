@@ -13,6 +13,7 @@ import (
 	"time"
 
 	ggcr "github.com/google/go-containerregistry/pkg/name"
+	ggcrv1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -80,8 +81,8 @@ func (m *moody) set(repo string, f mood) {
 }
 
 // image makes an image of busybox and some bytes that no other image has, and
-// returns its name.
-func (m *moody) image(repo string) string {
+// returns its name. It runs cmd, if that is given.
+func (m *moody) image(repo string, cmd ...string) string {
 	m.Helper()
 	base, err := ggcr.ParseReference(m.rig.Registry.Addr+"/busybox:1", ggcr.Insecure)
 	check(m.T, err)
@@ -91,6 +92,10 @@ func (m *moody) image(repo string) string {
 	check(m.T, err)
 	img, err = mutate.AppendLayers(img, layer)
 	check(m.T, err)
+	if len(cmd) > 0 {
+		img, err = mutate.Config(img, ggcrv1.Config{Cmd: cmd, Env: []string{"PATH=/bin"}})
+		check(m.T, err)
+	}
 	ref := m.host + "/" + repo + ":1"
 	_, err = m.rig.Registry.Push(ref, img)
 	check(m.T, err)

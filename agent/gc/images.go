@@ -9,6 +9,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/image"
 	"monopod/manifests"
+	"monopod/manifests/annotations"
 )
 
 // ImageNeeds is what pods need on this machine. Images: those of all desired pods, whether they
@@ -70,7 +71,7 @@ func Concerns(p *v1.Pod, names []string) bool {
 	return slices.ContainsFunc(imagesOf(p), func(n image.Need) bool { return slices.Contains(names, image.Canonical(n.Image)) })
 }
 
-// imagesOf returns the images that a pod names.
+// imagesOf returns the images that a pod names, and those that the tags mean that it follows.
 func imagesOf(p *v1.Pod) []image.Need {
 	var needs []image.Need
 	need := func(name string) {
@@ -85,6 +86,9 @@ func imagesOf(p *v1.Pod) []image.Need {
 		if v.Image != nil {
 			need(v.Image.Reference)
 		}
+	}
+	for _, ref := range annotations.TagImagesOf(p) {
+		need(ref)
 	}
 	return needs
 }

@@ -45,7 +45,7 @@ var liveSettings = []struct {
 	{[]string{"registryPullQPS", "registryBurst"}, func(r *Reloader, c config.Config) { r.Rate(c.PullQPS, c.PullBurst) }},
 	{[]string{"crashLoopBackOff.firstContainerRestartPeriod", "crashLoopBackOff.maxContainerRestartPeriod"}, func(r *Reloader, _ config.Config) { r.Pods() }},
 	{[]string{"deadContainersPerContainer", "keepTerminatedPodVolumes"}, func(r *Reloader, _ config.Config) { r.Pods() }},
-	{[]string{"updateStrategy", "updatePolicy", "updateWindow", "updateLockMax", "updateHealth", "updateStable"}, func(r *Reloader, _ config.Config) { r.Pods() }},
+	{[]string{"updateStrategy", "updatePolicy", "updateWindow", "updateLockMax", "updateHealth", "updateStable", "followImages"}, func(r *Reloader, _ config.Config) { r.Pods() }},
 	{[]string{"podHosts"}, func(r *Reloader, _ config.Config) { r.Hosts() }},
 	{[]string{"nodeLabels"}, func(r *Reloader, _ config.Config) { r.Pods(); r.Node() }},
 	{[]string{"maxPods", "podsPerCore"}, func(r *Reloader, _ config.Config) { r.Pods(); r.Node() }},

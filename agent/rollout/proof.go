@@ -49,6 +49,9 @@ func (p Proof) IsStable(v *manifests.Pod, now time.Time, stable time.Duration) b
 	return p.is(v) && (p.isIn || p.isReadyFor(now, stable))
 }
 
+// Knows reports whether this version was observed last, when nothing of former versions was left.
+func (p Proof) Knows(v *manifests.Pod) bool { return p.is(v) }
+
 // LastReady returns whether a version is ready now, or when it was ready last; zero: not known.
 func (p Proof) LastReady(v *manifests.Pod) (isReady bool, last time.Time) {
 	if !p.is(v) {

@@ -11,6 +11,7 @@ import (
 	"monopod/agent/clip"
 	"monopod/agent/update"
 	"monopod/manifests"
+	"monopod/manifests/annotations"
 	"monopod/manifests/poduid"
 )
 
@@ -441,13 +442,25 @@ func (t *Trial) Event(limit int) string {
 // id is the short name of a version for people: the beginning of the hash of its manifest.
 func id(p *manifests.Pod) string { return fmt.Sprintf("%.8s", hash(p)) }
 
-func hash(p *manifests.Pod) string { return string(poduid.HashOf(p.Pod)) }
+// hash returns the hash of a version: of its manifest, and of what the tags mean that it follows.
+func hash(p *manifests.Pod) string {
+	if refs := p.Annotations[annotations.TagImages]; refs != "" {
+		return poduid.Derived(string(poduid.HashOf(p.Pod)), refs)
+	}
+	return string(poduid.HashOf(p.Pod))
+}
 
 func images(p *manifests.Pod) string { return strings.Join(imagesOf(p), ", ") }
 
+// imagesOf returns the images of the containers; a followed tag with the digest that it means.
 func imagesOf(p *manifests.Pod) (all []string) {
+	refs := annotations.TagImagesOf(p.Pod)
 	for _, c := range p.Spec.Containers {
-		all = append(all, c.Image)
+		name := c.Image
+		if ref := refs[name]; ref != "" {
+			name += "@" + ref[strings.LastIndexByte(ref, '@')+1:]
+		}
+		all = append(all, name)
 	}
 	return all
 }

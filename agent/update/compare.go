@@ -9,6 +9,7 @@ import (
 
 	"monopod/agent/podspec"
 	"monopod/agent/status"
+	"monopod/manifests/annotations"
 	"monopod/manifests/defaults"
 	"monopod/manifests/poduid"
 )
@@ -24,6 +25,7 @@ func Compare(old, new *v1.Pod) Verdict {
 		return Verdict{}
 	}
 	c := &comparison{old: manifestOf(old), new: manifestOf(new)}
+	nameImages(c.old, c.new)
 	fields := differences(c.old, c.new)
 	if len(fields) == 0 {
 		return Verdict{}
@@ -96,6 +98,35 @@ func manifestOf(p *v1.Pod) *v1.Pod {
 		fill(&c.Lifecycle)
 	}
 	return out
+}
+
+// nameImages replaces the names of images whose tags have moved between two versions by what they
+// mean in each. A tag of which only one version says what it means has not moved.
+func nameImages(old, new *v1.Pod) {
+	was, is := annotations.TagImagesOf(old), annotations.TagImagesOf(new)
+	for _, p := range []*v1.Pod{old, new} {
+		delete(p.Annotations, annotations.TagImages)
+	}
+	for name := range is {
+		if was[name] != "" && was[name] != is[name] {
+			rename(old, name, was[name])
+			rename(new, name, is[name])
+		}
+	}
+}
+
+// rename gives an image another name.
+func rename(p *v1.Pod, from, to string) {
+	for _, c := range podspec.AllContainers(p) {
+		if c.Image == from {
+			c.Image = to
+		}
+	}
+	for i := range p.Spec.Volumes {
+		if image := p.Spec.Volumes[i].Image; image != nil && image.Reference == from {
+			image.Reference = to
+		}
+	}
 }
 
 // fill sets a pointer that is nil to the zero value.

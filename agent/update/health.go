@@ -208,3 +208,23 @@ func ImagesOf(st *v1.PodStatus) map[string]string {
 	}
 	return images
 }
+
+// RanByName returns the images that a pod runs or ran, as ImagesOf has them, by the names that its
+// manifest gives.
+func RanByName(p *v1.Pod, st *v1.PodStatus) map[string]string {
+	ran, out := ImagesOf(st), map[string]string{}
+	add := func(name, ref string) {
+		if name != "" && ref != "" && out[name] == "" {
+			out[name] = ref
+		}
+	}
+	for _, c := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
+		add(c.Image, ran[c.Name])
+	}
+	for _, v := range p.Spec.Volumes {
+		if v.Image != nil {
+			add(v.Image.Reference, ran[ofVolume(v.Name)])
+		}
+	}
+	return out
+}

@@ -56,8 +56,9 @@ type Runtime struct {
 	takes    map[string]time.Duration
 	exec     ExecFunc
 
-	images map[string]*rt.Image // by normalized reference
-	pulls  map[string]pull
+	images      map[string]*rt.Image // by normalized reference
+	pulls       map[string]pull
+	republished map[string]bool // references that mean another image at the next pull
 
 	name, version, imageDir, sandboxImage string
 
@@ -93,6 +94,7 @@ func New(t testing.TB) *Runtime {
 		takes:       map[string]time.Duration{},
 		images:      map[string]*rt.Image{},
 		pulls:       map[string]pull{},
+		republished: map[string]bool{},
 		name:        "critest",
 		version:     "2.0.0",
 		imageDir:    "/var/lib/critest",

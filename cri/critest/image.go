@@ -53,11 +53,28 @@ func (r *Runtime) ImportImage(name, id string) {
 func (r *Runtime) MoveTag(ref string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.moveTag(ref)
+}
+
+// Republish makes the registry give another image for the reference of a present one, from the next
+// pull on. It returns the other image's id.
+func (r *Runtime) Republish(ref string) (id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.republished[normal(ref)] = true
+	return r.imageID(nextDigest(r.image(ref)))
+}
+
+// nextDigest is the digest of the image to which a tag moves.
+func nextDigest(old *rt.Image) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(old.Id))) }
+
+// moveTag: r.mu is held.
+func (r *Runtime) moveTag(ref string) {
 	old := r.image(ref)
 	delete(r.images, normal(ref))
 	r.images[old.RepoDigests[0]], old.RepoTags = old, nil
 	fresh := r.addImage(ref)
-	digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(old.Id)))
+	digest := nextDigest(old)
 	name, _, _ := strings.Cut(old.RepoDigests[0], "@")
 	fresh.Id, fresh.RepoDigests[0] = r.imageID(digest), name+"@"+digest
 }
@@ -162,6 +179,10 @@ func (s *imageService) PullImage(ctx context.Context, q *rt.PullImageRequest) (*
 	}
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
+	if s.r.republished[normal(ref)] && s.r.image(ref) != nil {
+		delete(s.r.republished, normal(ref))
+		s.r.moveTag(ref)
+	}
 	image := s.r.addImage(ref)
 	s.r.change()
 	return &rt.PullImageResponse{ImageRef: image.Id}, nil

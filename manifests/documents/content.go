@@ -241,7 +241,7 @@ func (f *fileDecoder) take(o origin, r *decode.Reader, pod *v1.Pod) {
 	f.options.Fill.pod(pod, func(field, name string) {
 		o.report(r, field, decode.Fixed(fmt.Sprintf("$(%s) has no value: set the environment variable %[1]s", name)), false)
 	})
-	pinned := pod.UID != ""
+	pinned, isCopy := pod.UID != "", pod.Annotations[annotations.TagImages] != ""
 	given := validate.Given{RuntimeClasses: f.options.RuntimeClasses, NodeName: pod.Spec.NodeName,
 		Misread: func(field string) bool { return r.IsMisread(o.Object, o.at(field)) }}
 	accepted := accept(pod, f.file, f.options)
@@ -252,6 +252,9 @@ func (f *fileDecoder) take(o origin, r *decode.Reader, pod *v1.Pod) {
 	for _, e := range validate.Pod(pod, given) {
 		spared := e.Lately && f.wasAccepted(accepted)
 		o.report(r, e.Field, e.Message, e.Warning || spared)
+	}
+	if isCopy {
+		o.report(r, "metadata.annotations["+annotations.TagImages+"]", decode.Fixed("has no effect in a manifest: monopod itself sets it on served objects"), true)
 	}
 	problems := r.Problems
 	switch {

@@ -31,6 +31,7 @@ const (
 // accept sets the defaults and the identity of a decoded pod. It takes ownership of pod.
 func accept(pod *v1.Pod, file string, o Options) *Pod {
 	tidy(pod)
+	delete(pod.Annotations, annotations.TagImages) // of a copy of a running pod
 	defaults.Pod(pod)
 	if pod.UID == "" {
 		pod.UID = uidOf(pod, file, o)

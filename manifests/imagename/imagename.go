@@ -131,6 +131,13 @@ func (n Name) check() error {
 	return nil
 }
 
+// HasTag reports whether a name means an image by its tag, by default latest, and not by a digest or
+// by an id.
+func HasTag(name string) bool {
+	n, err := Parse(name)
+	return err == nil && n.Digest == "" && !strings.HasPrefix(name, "sha256:")
+}
+
 // Repository returns the name without tag and digest.
 func (n Name) Repository() string {
 	if n.Registry == "" {

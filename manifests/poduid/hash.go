@@ -2,6 +2,8 @@ package poduid
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,4 +26,11 @@ func HashOf(p metav1.Object) ContentHash {
 // set in it.
 func IsComputed(uid types.UID) bool {
 	return len(uid) == 32 && strings.Trim(string(uid), "0123456789abcdef") == ""
+}
+
+// Derived returns what has the form of a computed uid, or of a hash, and follows from one and from a
+// text.
+func Derived(from, text string) string {
+	sum := sha256.Sum256([]byte(from + "\x00" + text))
+	return hex.EncodeToString(sum[:16])
 }

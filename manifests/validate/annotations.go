@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"monopod/manifests/annotations"
 	"monopod/manifests/decode"
+	"monopod/manifests/imagename"
 )
 
 // annotations checks monopod's own annotations: their names, their values, and whether they have an
@@ -110,9 +112,24 @@ func (c *checker) update(p *field.Path) {
 	if _, _, good := annotations.UpdateHealthOf(c.pod); !good {
 		c.add(field.Invalid(p.Key(annotations.UpdateHealth), c.pod.Annotations[annotations.UpdateHealth], mustBe(annotations.UpdateHealth)))
 	}
+	c.follow(p.Key(annotations.FollowImages))
 	if file, ok := c.pod.Annotations[annotations.UpdateLock]; ok {
 		if _, _, ok := annotations.LockIn(c.pod, file); !ok {
 			c.add(field.Invalid(p.Key(annotations.UpdateLock), file, mustBe(annotations.UpdateLock)))
 		}
+	}
+}
+
+// follow checks the annotation of pods that follow tags.
+func (c *checker) follow(p *field.Path) {
+	every, _, good := annotations.FollowOf(c.pod)
+	switch policy := c.pod.Spec.RestartPolicy; {
+	case !good:
+		c.add(field.Invalid(p, c.pod.Annotations[annotations.FollowImages], mustBe(annotations.FollowImages)))
+	case every == 0:
+	case policy == v1.RestartPolicyNever || policy == v1.RestartPolicyOnFailure:
+		c.warn(p, "has no effect on a pod that runs to completion: its restartPolicy is "+string(policy))
+	case !slices.ContainsFunc(annotations.ImageNames(c.pod), imagename.HasTag):
+		c.warn(p, "has no effect: all images of the pod are given by digest, which never move")
 	}
 }

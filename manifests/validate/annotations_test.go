@@ -2,6 +2,7 @@ package validate_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"monopod/manifests/documents"
@@ -25,6 +26,9 @@ func TestAnAnnotationThatMonopodDoesNotKnowIsRefused(t *testing.T) {
 		{"monopod.restart-on-config-change: 'true'", ""}, {"monopod.restart-on-config-change: 'false'", ""},
 		{"monopod.restart-on-config-change: 'yes'", at + `monopod.restart-on-config-change]: Invalid value: "yes": must be true or false`},
 		{"monopod.held: by me", "~" + at + "monopod.held]: has no effect in a manifest: monopod itself sets it on served objects"},
+		{"monopod.follow-images: 1h", ""}, {"monopod.follow-images: 0s", ""},
+		{"monopod.follow-images: 1m", at + `monopod.follow-images]: Invalid value: "1m": must be a duration from 10m to 720h, such as 1h, or 0s for never`},
+		{"monopod.tag-images: '{}'", "~" + at + "monopod.tag-images]: has no effect in a manifest: monopod itself sets it on served objects"},
 		{"monopod.revision: '1'", "~" + at + "monopod.revision]: has no effect in a manifest: monopod itself sets it on the runtime"},
 	} {
 		_, problems := documents.Decode("/m/x.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {"+row.annotation+"}}\nspec: {containers: [{name: c, image: i}]}\n"), node1)
@@ -141,5 +145,18 @@ func TestTheUpdateAnnotation(t *testing.T) {
 				t.Errorf("got:\n%s\nwant:\n%s", got, row.want)
 			}
 		})
+	}
+}
+
+func TestPodsThatCannotFollowATagAreTold(t *testing.T) {
+	const at = "~metadata.annotations[monopod.follow-images]: has no effect"
+	for spec, want := range map[string]string{
+		"containers: [{name: c, image: i}]":                                          "",
+		"restartPolicy: Never, containers: [{name: c, image: i}]":                    at + " on a pod that runs to completion: its restartPolicy is Never",
+		"restartPolicy: OnFailure, containers: [{name: c, image: i}]":                at + " on a pod that runs to completion: its restartPolicy is OnFailure",
+		"containers: [{name: c, image: 'i@sha256:" + strings.Repeat("1", 64) + "'}]": at + ": all images of the pod are given by digest, which never move",
+	} {
+		_, problems := documents.Decode("/m/x.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {monopod.follow-images: 1h}}\nspec: {"+spec+"}\n"), node1)
+		checkProblems(t, problems, want)
 	}
 }

@@ -28,7 +28,7 @@ func IsAccepted(k *client.Known) func(*manifests.Pod) bool {
 	has := staying(k)
 	return func(p *manifests.Pod) bool {
 		was := has[p.Key()]
-		return was != nil && accepted(was).Digest == p.Digest
+		return was != nil && manifests.AsGiven([]*manifests.Pod{accepted(was)})[0].Digest == p.Digest
 	}
 }
 
