@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,11 +23,16 @@ func followsTags(w *world) {
 	m.image("web", "sleep", "3601")
 	w.pulls(ref)
 	id := w.successor("web", 1).ID
-	w.until("the update is over", func() error { return w.followed("version", id) })
+	w.until("the update is over", func() error {
+		if records, _ := filepath.Glob(filepath.Join(w.agent.Root, "updates", "*.json")); len(records) > 0 {
+			return errors.New("it is watched")
+		}
+		return w.followed("version", id)
+	})
 
 	m.image("web", "sh", "-c", "exit 3")
 	w.pulls(ref)
-	w.ps("web", "update rolled back: ", "@sha256:")
+	w.ps("web", "update rolled back: ", "@sha256:", "is back until the manifest changes or a tag moves")
 	back := w.running("web")
 	w.kill()
 	w.start()

@@ -420,6 +420,9 @@ func (t *Trial) told() string {
 	}
 	if t.Said {
 		back = "is back until the manifest changes"
+		if t.Tried.Annotations[annotations.TagImages] != "" {
+			back += " or a tag moves"
+		}
 	}
 	return fmt.Sprintf("update rolled back: %s; %s %s", t.what(), version, back)
 }
