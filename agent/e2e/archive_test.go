@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -60,6 +61,50 @@ func importsArchives(w *world) {
 	})
 	w.handlesImages()
 	w.status("second", "runs on", func(s v1.PodStatus) bool { return s.Phase == v1.PodRunning })
+}
+
+// TestAnImportOnAFullDiskLeavesNothing imports an archive for which the runtime's disk has no room,
+// beside one that it has room for. The agent holds no layer in its memory.
+func TestAnImportOnAFullDiskLeavesNothing(t *testing.T) {
+	binary := monopod(t)
+	for _, version := range rig.Tested() {
+		t.Run(version, func(t *testing.T) {
+			r := open(t, version)
+			disk := onSmallDisk(t, r, 160)
+			importsWithoutRoom(newWorld(t, r, binary, "fulldisk"), disk)
+		})
+	}
+}
+
+func importsWithoutRoom(w *world, disk string) {
+	images := filepath.Join(w.agent.Root, "images")
+	check(w.T, os.MkdirAll(images, 0o700))
+	const large, small = "offline.test/large:1", "offline.test/small:1"
+	check(w.T, rig.SaveImageOf(filepath.Join(images, "large.tar"), large, 200<<20))
+	w.start()
+	w.ps("archive of images "+images+"/large.tar", "no space left on device")
+	w.until("nothing of it is left", func() error {
+		if u := used(w.T, disk); u > 40 {
+			return fmt.Errorf("%d %% of the disk are used", u)
+		}
+		if out, err := w.agent.CLI(w.Context(), "images"); err != nil || strings.Contains(out, large) {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+	check(w.T, rig.SaveImage(filepath.Join(images, "small.tar"), small, w.ns))
+	w.write("small", of(small))
+	w.running("small")
+	if peak := w.agent.Peak(); peak > 64<<20 {
+		w.Errorf("the agent had %d MB in memory", peak>>20)
+	}
+	check(w.T, os.Remove(filepath.Join(images, "large.tar")))
+	w.until("the problem has gone", func() error {
+		if out, err := w.agent.Says(w.Context(), "ps"); err != nil || strings.Contains(out, "large.tar") {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
 }
 
 // handlesImages gives the runtime an image by hand, and takes it away.

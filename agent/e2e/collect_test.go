@@ -29,7 +29,7 @@ func TestImagesAreCollected(t *testing.T) {
 	for _, version := range rig.Tested() {
 		t.Run(version, func(t *testing.T) {
 			r := open(t, version)
-			disk := onSmallDisk(t, r)
+			disk := onSmallDisk(t, r, 400)
 			w := newWorld(t, r, binary, "collect")
 			runInProcess(w)
 			collectsImages(w, disk)
@@ -37,14 +37,14 @@ func TestImagesAreCollected(t *testing.T) {
 	}
 }
 
-// onSmallDisk gives containerd a file system of 400 MB for all that it keeps,
+// onSmallDisk gives containerd a file system of so many MB for all that it keeps,
 // and returns where it is.
-func onSmallDisk(t *testing.T, r *rig.Rig) string {
+func onSmallDisk(t *testing.T, r *rig.Rig, size int64) string {
 	t.Helper()
 	check(t, r.Runtime.Stop())
 	file, dir := filepath.Join(r.Dir, "disk"), filepath.Join(r.Runtime.Dir, "root")
 	check(t, os.WriteFile(file, nil, 0o600))
-	check(t, os.Truncate(file, 400<<20))
+	check(t, os.Truncate(file, size<<20))
 	if out, err := exec.Command("mkfs.ext4", "-q", "-m", "0", file).CombinedOutput(); err != nil {
 		t.Skipf("SKIPPED: no file system of its own for images: %v: %s", err, out)
 	}

@@ -67,6 +67,14 @@ func storiesOfOutcomes() []onceStory {
 			o.run(0, o.pod("db", "Always", "trap 'echo db ends; exit 0' TERM; echo db begins; sleep 3600 & wait"), o.pod("job", "Never", "sleep 1; echo done"))
 			o.prints("db/main  | db begins", "job/main | done", "db/main  | db ends")
 		}},
+		{"Loads", func(o *onceRun) {
+			const name = "offline.test/once:1"
+			archive := filepath.Join(o.dir, "app.tar")
+			check(o.T, rig.SaveImage(archive, name, "for once"))
+			o.flags = []string{"--load", archive}
+			o.run(0, strings.Replace(o.pod("job", "Never", "cat /etc/version"), rig.Busybox, name, 1))
+			o.prints("job/main | for once")
+		}},
 		{"CodeFrom", func(o *onceRun) {
 			o.flags = []string{"--exit-code-from", "b"}
 			o.run(4, o.pod("a", "Never", "exit 3"), o.pod("b", "Never", "sleep 1; exit 4"))

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -142,6 +143,20 @@ func (a *Agent) Running() bool {
 
 // Pid returns the agent's process id.
 func (a *Agent) Pid() int { return a.process.Pid() }
+
+// Peak returns the most memory that the agent had so far, in bytes; 0: it cannot be read.
+func (a *Agent) Peak() (bytes int64) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.Pid()))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			_, _ = fmt.Sscanf(text, "%d kB", &bytes)
+		}
+	}
+	return bytes << 10
+}
 
 // Done is closed when the agent that was started last has ended.
 func (a *Agent) Done() <-chan struct{} { return a.process.Done() }

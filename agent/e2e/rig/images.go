@@ -20,8 +20,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // Names of the images that every rig serves. The runtime asks the rig's registry
@@ -254,14 +256,34 @@ func SaveImage(path, ref, more string) error {
 	if err != nil {
 		return err
 	}
+	return saveImage(path, ref, box)
+}
+
+func saveImage(path, ref string, img v1.Image) error {
 	tag, err := name.NewTag(ref)
+	if err == nil {
+		img, err = forThisMachine(img)
+	}
 	if err != nil {
 		return fmt.Errorf("save image %s: %w", ref, err)
 	}
-	if box, err = forThisMachine(box); err != nil {
+	return tarball.WriteToFile(path, tag, img)
+}
+
+// SaveImageOf is SaveImage of an image that has so many bytes more, which do not compress.
+func SaveImageOf(path, ref string, bytes int64) error {
+	box, err := busyboxImage(ref)
+	if err != nil {
+		return err
+	}
+	layer, err := random.Layer(bytes, types.DockerLayer)
+	if err != nil {
 		return fmt.Errorf("save image %s: %w", ref, err)
 	}
-	return tarball.WriteToFile(path, tag, box)
+	if box, err = mutate.AppendLayers(box, layer); err != nil {
+		return fmt.Errorf("save image %s: %w", ref, err)
+	}
+	return saveImage(path, ref, box)
 }
 
 // forThisMachine is the image with its platform, without which an import leaves it out.
