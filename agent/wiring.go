@@ -250,6 +250,10 @@ func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.Colle
 func (a *Agent) newArchives() *archives.Keeper {
 	c := settings.Archives(a.cfg)
 	c.CRI, c.Up, c.Log = a.cri, a.watch.Up, a.log
+	c.Free = func(dir string) (uint64, error) {
+		free, err := stats.FreeOn(dir)
+		return free.Available, err
+	}
 	c.Problem = func(path, text string) {
 		a.store.SetProblem("archive "+path, text)
 		if text != "" {

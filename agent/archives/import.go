@@ -97,7 +97,7 @@ func (k *Keeper) settle(ctx context.Context, e *entry) (answered bool) {
 	has, err := k.has(ctx, from.Index, !known || r.Is != sig)
 	if err == nil && !has {
 		k.change(e, sig, func() { k.set(e, Importing) })
-		err = k.importOne(ctx, from)
+		err = k.importOne(ctx, from, sig.Size)
 		if err == nil {
 			k.config.Log.Info("archive of images imported", "archive", e.Path)
 		}
@@ -177,9 +177,13 @@ func (k *Keeper) has(ctx context.Context, index Index, asThere bool) (bool, erro
 // sameID compares ids of images: CRI-O's have no algorithm.
 func sameID(a, b string) bool { return a == b || "sha256:"+a == b }
 
-// importOne imports an archive. If that fails, nothing of it stays.
-func (k *Keeper) importOne(ctx context.Context, from Known) (err error) {
+// importOne imports an archive of so many bytes. If that fails, nothing of it stays.
+func (k *Keeper) importOne(ctx context.Context, from Known, size int64) (err error) {
 	defer panics.Catch(&err)
+	err = k.room(ctx, size)
+	if err != nil {
+		return err
+	}
 	importer, err := k.config.Importer(ctx, k.config.CRI)
 	if err != nil {
 		return err

@@ -25,6 +25,8 @@ type Config struct {
 	Record    string   // the file that records what was imported; "": none
 	CRI       *cri.Client
 	Up        func() bool // the runtime answers
+	// Free returns how many bytes are free where a folder is; nil: not known.
+	Free func(dir string) (uint64, error)
 	// Importer returns the importer of the runtime; nil: For.
 	Importer func(ctx context.Context, c *cri.Client) (Importer, error)
 	// Came is called with the full names of images that were imported.

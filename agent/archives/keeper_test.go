@@ -165,6 +165,36 @@ func TestWhatTheRuntimeHasIsNotImportedAgain(t *testing.T) {
 	})
 }
 
+func TestAnArchiveWaitsForRoomOnTheDiskOfTheImages(t *testing.T) {
+	inBox(t, func(t *testing.T, b *box) {
+		b.runtime.SetImageDir("/images")
+		free := uint64(1)
+		b.config.Free = func(dir string) (uint64, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if dir != "/images" {
+				return 0, os.ErrNotExist
+			}
+			return free, nil
+		}
+		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
+		b.passes()
+		b.mu.Lock()
+		text := b.problems[path]
+		b.mu.Unlock()
+		if len(b.imports) > 0 || !strings.Contains(text, "make room on it") || !strings.Contains(text, "free in /images") {
+			t.Fatalf("imports %v, problem %q", b.imports, text)
+		}
+		b.mu.Lock()
+		free = 1 << 30
+		b.mu.Unlock()
+		b.rest(10 * time.Minute)
+		if !b.has(app) || b.problems[path] != "" {
+			t.Errorf("with room: %v, %v", b.imports, b.problems)
+		}
+	})
+}
+
 func TestAnImageThatIsGoneIsImportedAgain(t *testing.T) {
 	inBox(t, func(t *testing.T, b *box) {
 		put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
