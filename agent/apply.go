@@ -460,18 +460,20 @@ func (a *applier) offered(s *manifests.Snapshot) []*manifests.Pod {
 }
 
 // given returns the version of a pod that its manifest gives, with the images that its tags mean:
-// of the version that was tried last, or that runs.
+// those of the version that was tried last, of the former one, or of the one that runs.
 func (a *applier) given(r *podRecord, p *manifests.Pod) *manifests.Pod {
-	if r.tags != nil || !a.follow.follows(p) {
-		return a.follow.given(r, p, nil)
+	if r.tags == nil && !a.follow.follows(p) {
+		return p
 	}
-	if r.Trial != nil && r.Trial.Tried != nil {
-		return a.follow.given(r, p, r.Trial.Tried)
+	var before []*manifests.Pod
+	if t := r.Trial; t != nil {
+		before = append(before, t.Tried, t.Former)
 	}
 	now := r.Record
 	a.accepted(&now)
 	last, _ := now.Identity()
-	return a.follow.given(r, p, last)
+	before = slices.DeleteFunc(append(before, last), func(p *manifests.Pod) bool { return p == nil })
+	return a.follow.given(r, p, before...)
 }
 
 // choose returns the offered version of a pod of a snapshot: the one that its manifest gives, or a

@@ -38,7 +38,8 @@ type following struct {
 	running *sync.WaitGroup
 	found   chan tagsFound
 
-	all []*podRecord // those with tags, and some that had some
+	all    []*podRecord // those with tags, and some that had some
+	asking int          // checks of registries that run
 }
 
 // tags is what is known of the tags that a pod follows.
@@ -47,8 +48,10 @@ type tags struct {
 	given   *manifests.Pod    // the version as its manifest gives it
 	version *manifests.Pod    // the same with refs
 	asks    time.Time         // when the registries are asked next
-	looks   bool              // the images that the runtime has are to be looked at
-	checks  bool              // a check runs
+	wants   bool              // the images that the runtime has are to be looked at
+	learned bool              // refs are those that run, and the worker has not reported version yet
+	looking bool              // that is being done
+	stop    func()            // ends the check of the registries that runs; nil: none does
 	failed  map[string]bool   // the names whose last check failed
 }
 
@@ -56,34 +59,40 @@ type tags struct {
 type tagsFound struct {
 	record *podRecord
 	tags   *tags
-	asked  bool              // of the registries
-	moved  map[string]string // what tags mean that have moved
+	asked  bool              // of the registries, else of the runtime
+	was    map[string]string // what the tags meant
+	moved  map[string]string // what those mean that have moved
 	failed map[string]error
 }
 
 const (
 	firstCheck   = 10 * time.Minute // the first check is within this time, at random: all agents of a site may start at once
 	checkAgain   = time.Minute      // after one that failed for want of the runtime
+	mostChecks   = 2                // of registries at the same time: one may hang for as long as a pull may
 	tagMoved     = "TagMoved"       // reasons of events
 	tagUnchecked = "TagNotChecked"
 )
 
 // given returns the version of a pod that its manifest gives, with the images that its tags mean.
-// accepted is the version whose tags previous agents followed; nil: none.
-func (f *following) given(r *podRecord, p, accepted *manifests.Pod) *manifests.Pod {
-	if !f.follows(p) {
+// before are versions that say what tags meant before, the last one first.
+func (f *following) given(r *podRecord, p *manifests.Pod, before ...*manifests.Pod) *manifests.Pod {
+	switch {
+	case annotations.IsRestored(p.Pod): // no manifest gives it: it replaces a version that failed
+		return p
+	case !f.follows(p):
 		f.drop(r)
 		return p
 	}
 	if r.tags == nil {
 		first := rand.N(min(f.every(p.Pod), firstCheck))
-		r.tags = &tags{refs: map[string]string{}, failed: map[string]bool{}, asks: time.Now().Add(first), looks: true}
-		if accepted != nil {
-			maps.Copy(r.tags.refs, annotations.TagImagesOf(accepted.Pod))
-		}
+		r.tags = &tags{refs: map[string]string{}, failed: map[string]bool{}, asks: time.Now().Add(first)}
 		f.all = append(f.all, r)
 	}
-	return r.tags.of(p)
+	if p != r.tags.given {
+		r.tags.give(p, before)
+		f.forgive(r, func(name string) bool { return slices.Contains(tagsOf(p.Pod), name) })
+	}
+	return r.tags.version
 }
 
 // follows reports whether a version follows tags.
@@ -101,20 +110,41 @@ func (f *following) drop(r *podRecord) {
 	if r.tags == nil {
 		return
 	}
-	for name := range r.tags.failed {
-		f.store.SetProblem(problemOf(r.Key, name), "")
+	f.forgive(r, func(string) bool { return false })
+	if r.tags.stop != nil {
+		r.tags.stop()
 	}
 	r.tags = nil
 }
 
-// of returns a version as its manifest gives it, with what is known of its tags. The same version
-// gives the same object.
-func (t *tags) of(p *manifests.Pod) *manifests.Pod {
-	if p != t.given {
-		t.refs = t.refsOf(p) // the manifest may name other images than before
-		t.given, t.version = p, withTags(p, t.refs)
+// forgive forgets the failures of all tags but some.
+func (f *following) forgive(r *podRecord, but func(name string) bool) {
+	for name := range r.tags.failed {
+		if !but(name) {
+			delete(r.tags.failed, name)
+			f.store.SetProblem(problemOf(r.Key, name), "")
+		}
 	}
-	return t.version
+}
+
+// give takes over another version of the manifest. Tags that the one before did not name mean what
+// they meant in versions before; what the runtime has by now is looked at.
+func (t *tags) give(p *manifests.Pod, before []*manifests.Pod) {
+	for _, was := range before {
+		for name, ref := range annotations.TagImagesOf(was.Pod) {
+			if t.refs[name] == "" {
+				t.refs[name] = ref
+			}
+		}
+	}
+	t.refs = t.refsOf(p)
+	t.given, t.version, t.wants, t.learned = p, withTags(p, t.refs), true, false
+}
+
+// set records what tags mean.
+func (t *tags) set(refs map[string]string) {
+	maps.Copy(t.refs, refs)
+	t.version = withTags(t.given, t.refs)
 }
 
 // refsOf returns what is known of the tags of a version.
@@ -127,9 +157,6 @@ func (t *tags) refsOf(p *manifests.Pod) map[string]string {
 	}
 	return refs
 }
-
-// isKnown reports whether it is known what all tags mean.
-func (t *tags) isKnown() bool { return t == nil || len(t.refs) == len(tagsOf(t.given.Pod)) }
 
 // withTags returns a version with what its tags mean. Its uid follows from that, too, unless the
 // manifest sets it.
@@ -156,14 +183,6 @@ func (f *following) versions() (all []*manifests.Pod) {
 	return all
 }
 
-// set records what tags mean.
-func (t *tags) set(refs map[string]string) {
-	maps.Copy(t.refs, refs)
-	p := t.given
-	t.given = nil
-	t.of(p)
-}
-
 // tick learns which images run, and starts the checks that are due. It returns the pods of which
 // there is another version.
 func (f *following) tick(ctx context.Context) (changed []*podRecord) {
@@ -178,10 +197,10 @@ func (f *following) tick(ctx context.Context) (changed []*podRecord) {
 }
 
 // learn records which images a pod runs, for the tags of which it is not known what they mean. It
-// reports whether there is any news.
+// reports whether there is any news. A version that has failed is not offered again for that.
 func (f *following) learn(r *podRecord) (isNews bool) {
 	p, t := r.sent.Pod, r.tags
-	if t.isKnown() || p == nil || !manifests.Same(p, r.Offered) || !r.Proof.Knows(p) {
+	if len(t.refs) == len(tagsOf(t.given.Pod)) || p == nil || !manifests.Same(p, r.Offered) || r.Trial.IsBack(r.Offered) || !r.Proof.Knows(p) {
 		return false
 	}
 	st, known := f.store.Pod(r.Key.String())
@@ -189,33 +208,52 @@ func (f *following) learn(r *podRecord) (isNews bool) {
 		return false
 	}
 	news := update.RanByName(p.Pod, &st.Status)
-	maps.DeleteFunc(news, func(name, _ string) bool { return t.refs[name] != "" || !image.IsTag(name) })
+	maps.DeleteFunc(news, func(name, ref string) bool { return t.refs[name] != "" || !image.IsTag(name) || !image.IsExact(ref) })
 	if len(news) > 0 {
 		t.set(news)
+		t.learned = true
 	}
 	return len(news) > 0
 }
 
-// imagesCame has the tags of these names checked, which may mean other images in the runtime now.
+// imagesCame has the tags of these names looked at, which may mean other images in the runtime now.
 func (f *following) imagesCame(names []string) {
 	for _, r := range f.all {
 		if r.tags != nil && gc.Concerns(r.tags.given.Pod, names) {
-			r.tags.looks = true
+			r.tags.wants = true
 		}
 	}
 }
 
-// check looks in the background what the tags of a pod mean now, if that is due.
+// check starts the checks of a pod's tags that are due.
 func (f *following) check(ctx context.Context, r *podRecord) {
 	t := r.tags
-	out := tagsFound{record: r, tags: t, asked: !time.Now().Before(t.asks)}
-	if t.checks || !t.looks && !out.asked || len(t.refs) == 0 || !f.shared.Watch.Up() {
+	every := f.every(t.given.Pod)
+	if every > 0 && time.Until(t.asks) > every+every/10 { // it is to be checked more often now
+		t.asks = time.Now().Add(rand.N(min(every, firstCheck)))
+	}
+	t.learned = t.learned && !r.Proof.Knows(t.version) // until then the worker takes another version for the first that says so
+	if len(t.refs) == 0 || t.learned || !f.shared.Watch.Up() {
 		return
 	}
-	t.looks, t.checks = false, true
-	refs, p := maps.Clone(t.refs), t.given.Pod
+	if t.wants && !t.looking {
+		t.wants, t.looking = false, true
+		f.start(ctx, ctx, r, false)
+	}
+	if t.stop == nil && f.asking < mostChecks && !time.Now().Before(t.asks) {
+		own, stop := context.WithCancel(ctx)
+		t.stop = stop
+		f.asking++
+		f.start(ctx, own, r, true)
+	}
+}
+
+// start looks in the background what the tags of a pod mean now, until own ends.
+func (f *following) start(ctx, own context.Context, r *podRecord, asks bool) {
+	out := tagsFound{record: r, tags: r.tags, asked: asks, was: maps.Clone(r.tags.refs)}
+	p := r.tags.given.Pod
 	f.running.Go(func() {
-		f.lookUp(ctx, &out, p, refs)
+		f.lookUp(own, &out, p)
 		select {
 		case f.found <- out:
 		case <-ctx.Done():
@@ -223,14 +261,14 @@ func (f *following) check(ctx context.Context, r *podRecord) {
 	})
 }
 
-// lookUp looks what tags mean now; refs is what they meant.
-func (f *following) lookUp(ctx context.Context, out *tagsFound, p *v1.Pod, refs map[string]string) {
+// lookUp looks what tags mean now.
+func (f *following) lookUp(ctx context.Context, out *tagsFound, p *v1.Pod) {
 	recorder := &podevents.Recorder{Events: f.shared.Events, Key: out.record.Key, Machine: f.shared.Disk.Machine}
 	secrets := recorder.PullSecrets(p, f.shared.Disk.Objects.Now(), f.shared.Log)
 	out.moved, out.failed = map[string]string{}, map[string]error{}
-	for name, was := range refs {
+	for name, was := range out.was {
 		r := image.Request{Pod: string(p.UID), Image: name, Secrets: secrets}
-		now, err := f.shared.Images.Moved(ctx, r, was, out.asked)
+		now, err := f.shared.Images.Moved(ctx, r, was, out.asked && mayPull(p, name))
 		switch {
 		case err != nil:
 			out.failed[name] = err
@@ -240,36 +278,56 @@ func (f *following) lookUp(ctx context.Context, out *tagsFound, p *v1.Pod, refs 
 	}
 }
 
+// mayPull reports whether a pod wants an image to be pulled that it names.
+func mayPull(p *v1.Pod, name string) bool {
+	pulls := func(c v1.Container) bool { return c.Image == name && c.ImagePullPolicy != v1.PullNever }
+	return slices.ContainsFunc(p.Spec.Containers, pulls) || slices.ContainsFunc(p.Spec.InitContainers, pulls) ||
+		slices.ContainsFunc(p.Spec.Volumes, func(v v1.Volume) bool {
+			return v.Image != nil && v.Image.Reference == name && v.Image.PullPolicy != v1.PullNever
+		})
+}
+
 // take records the result of a check. It reports whether there is another version of the pod.
 func (f *following) take(out *tagsFound) bool {
 	r, t := out.record, out.tags
+	if out.asked {
+		f.asking--
+		t.stop()
+		t.stop = nil
+	} else {
+		t.looking = false
+	}
 	if r.tags != t { // it is another pod, or follows no tags any more
 		return false
 	}
-	t.checks = false
-	if out.asked {
-		t.asks = time.Now().Add(f.nextIn(r, out))
-	}
-	for name := range t.refs {
+	f.schedule(r, out)
+	for name, was := range out.was {
+		if t.refs[name] != was { // the other check was faster, or the manifest has changed
+			delete(out.moved, name)
+			t.wants = true
+			continue
+		}
 		f.tell(r, name, out)
 	}
-	maps.DeleteFunc(out.moved, func(name, _ string) bool { return t.refs[name] == "" }) // the manifest has changed meanwhile
 	if len(out.moved) > 0 {
 		t.set(out.moved)
 	}
 	return len(out.moved) > 0
 }
 
-// nextIn returns after what time the registries are asked next: some do it earlier and some later,
+// schedule sets when the next check is, after one: some ask the registries earlier and some later,
 // so that the machines of a site do not ask together.
-func (f *following) nextIn(r *podRecord, out *tagsFound) time.Duration {
+func (f *following) schedule(r *podRecord, out *tagsFound) {
+	t, every := r.tags, f.every(r.tags.given.Pod)
+	next := every - every/10 + rand.N(every/5+1)
 	for _, err := range out.failed {
 		if cri.Unavailable(err) {
-			return checkAgain
+			t.wants, next = true, checkAgain
 		}
 	}
-	every := f.every(r.tags.given.Pod)
-	return every - every/10 + rand.N(every/5)
+	if out.asked {
+		t.asks = time.Now().Add(next)
+	}
 }
 
 // tell reports that a tag has moved, or could not be checked, or could again.
@@ -278,24 +336,27 @@ func (f *following) tell(r *podRecord, name string, out *tagsFound) {
 	now, err := out.moved[name], out.failed[name]
 	switch {
 	case err != nil && !cri.Unavailable(err):
-		text := fmt.Sprintf("image %s of pod %s runs on as it is: whether its tag has moved could not be checked: %s; next try about %s",
-			name, r.Key, wordsOf(err), t.asks.Local().Format("15:04"))
-		f.store.SetProblem(problemOf(r.Key, name), text)
-		if !t.failed[name] {
-			f.shared.Events.Record(about, v1.EventTypeWarning, tagUnchecked, message.Private(text))
-			f.shared.Log.Warn("tag not checked", "pod", r.Key.String(), "image", name, "err", err)
-		}
-		t.failed[name] = true
-		return
+		f.tellFailure(r, name, err)
 	case now != "":
 		text := fmt.Sprintf("tag %s means another image: %s, before %s", name, now, t.refs[name])
 		f.shared.Events.Record(about, v1.EventTypeNormal, tagMoved, message.Private(text))
 		f.shared.Log.Info("tag has moved", "pod", r.Key.String(), "image", name, "now", now, "before", t.refs[name])
 	}
-	if err == nil && t.failed[name] && out.asked {
-		delete(t.failed, name)
-		f.store.SetProblem(problemOf(r.Key, name), "")
+	if err == nil && out.asked {
+		f.forgive(r, func(other string) bool { return other != name })
 	}
+}
+
+func (f *following) tellFailure(r *podRecord, name string, err error) {
+	t := r.tags
+	text := fmt.Sprintf("image %s of pod %s runs on as it is: whether its tag has moved could not be checked: %s; next try about %s",
+		name, r.Key, wordsOf(err), t.asks.Local().Format("15:04"))
+	f.store.SetProblem(problemOf(r.Key, name), text)
+	if !t.failed[name] {
+		f.shared.Events.Record(events.About(r.about()), v1.EventTypeWarning, tagUnchecked, message.Private(text))
+		f.shared.Log.Warn("tag not checked", "pod", r.Key.String(), "image", name, "err", err)
+	}
+	t.failed[name] = true
 }
 
 func problemOf(key manifests.Key, name string) string { return "tag " + name + " of " + key.String() }

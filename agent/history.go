@@ -87,7 +87,7 @@ func (h *histories) tick(ctx context.Context, isComplete bool) {
 // memoryOf returns what is to be recorded of the running version; nil: nothing, or not yet.
 func (h *histories) memoryOf(r *podRecord) *memory {
 	p := r.sent.Pod
-	if !h.isNews(r) || !r.tags.isKnown() || r.sent.Halted.Reason != "" || r.Trial.IsOn() || !r.Proof.IsStable(p, time.Now(), h.limits(p).Stable+h.late()) {
+	if !h.isNews(r) || r.sent.Halted.Reason != "" || r.Trial.IsOn() || !r.Proof.IsStable(p, time.Now(), h.limits(p).Stable+h.late()) {
 		return nil
 	}
 	version := r.Trial.Original(p)

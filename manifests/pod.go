@@ -57,12 +57,13 @@ func DecodePlaced(file string, data []byte, o Options) ([]Placed, []documents.Fo
 // Restored is documents.Restored.
 func Restored(accepted *v1.Pod) string { return documents.Restored(accepted) }
 
-// AsGiven returns accepted versions as their manifests give them: without what their tags meant.
+// AsGiven returns accepted versions as their manifests give them: without what their tags meant. One
+// that no manifest gives stays as it is.
 func AsGiven(accepted []*Pod) []*Pod {
 	all := make([]*Pod, len(accepted))
 	for k, p := range accepted {
 		all[k] = p
-		if p.Annotations[annotations.TagImages] != "" {
+		if p.Annotations[annotations.TagImages] != "" && !annotations.IsRestored(p.Pod) {
 			given := *p
 			given.Pod = annotations.WithTagImages(p.Pod, nil)
 			given.Digest = Restored(given.Pod)

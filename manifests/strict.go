@@ -60,6 +60,15 @@ func writableFile(path, root string, isWay bool) []decode.Problem {
 	return t.found
 }
 
+// OpenTo returns the write access of other users to a file or folder, and to the folders and links on
+// the way to it. what it is belongs into the remedies, such as archives; root is the agent's root dir.
+func OpenTo(path, root, what string) []decode.Problem {
+	t := newTrail(root)
+	t.what = what
+	t.follow(path)
+	return t.found
+}
+
 // writable returns the write access of other users to the folder, its files (paths has all of
 // them), and the folders above them.
 func (s *Source) writable(paths []string) []decode.Problem {
@@ -85,13 +94,14 @@ func firstOfEach(all []decode.Problem) (out []decode.Problem) {
 // trail is what was checked on the way to manifests.
 type trail struct {
 	root   string          // the agent's root dir; "": none
+	what   string          // to keep elsewhere
 	seen   map[string]bool // checked paths
 	sticky map[string]bool // checked folders that are accepted although they have the sticky bit
 	found  []decode.Problem
 }
 
 func newTrail(root string) *trail {
-	return &trail{root: absolute(root), seen: map[string]bool{}, sticky: map[string]bool{}}
+	return &trail{root: absolute(root), what: "manifests", seen: map[string]bool{}, sticky: map[string]bool{}}
 }
 
 func absolute(path string) string {
@@ -174,7 +184,7 @@ func (t *trail) add(at, why, remedy, of string) {
 		return
 	}
 	if of != "" {
-		remedies := slices.DeleteFunc([]string{remedy, "keep manifests elsewhere than " + of}, func(s string) bool { return s == "" })
+		remedies := slices.DeleteFunc([]string{remedy, "keep " + t.what + " elsewhere than " + of}, func(s string) bool { return s == "" })
 		remedy = strings.Join(remedies, ", or ")
 	}
 	t.found = append(t.found, decode.Problem{File: at, Message: why + ": " + remedy, Warning: true})

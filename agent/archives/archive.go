@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"monopod/manifests"
@@ -67,10 +68,20 @@ func Is(name string) bool {
 	return slices.ContainsFunc([]string{".tar", ".tar.gz", ".tgz", ".tar.zst"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
-// signature distinguishes versions of an archive without reading it. It survives an unmount.
+// signature distinguishes versions of an archive without reading it. It survives an unmount. Changed
+// is the time that nobody can set: a file that replaces another one may have its size and Mod.
 type signature struct {
-	Size int64     `json:"size"`
-	Mod  time.Time `json:"mod"`
+	Size    int64     `json:"size"`
+	Mod     time.Time `json:"mod"`
+	Changed time.Time `json:"changed,omitzero"`
+}
+
+func signatureOf(info os.FileInfo) signature {
+	sig := signature{Size: info.Size(), Mod: info.ModTime().Round(0).UTC()}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		sig.Changed = time.Unix(st.Ctim.Unix()).UTC()
+	}
+	return sig
 }
 
 // file is an archive that was found.
@@ -80,16 +91,8 @@ type file struct {
 	written bool // a process may have it open for writing; only of news
 }
 
-// list returns the archives of a folder, sorted. insecure: other users may write them. isNews is
-// asked of each.
-func list(dir string, insecure bool, isNews func(file) bool) ([]file, error) {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil, err
-	}
-	if !insecure && writable(info) {
-		return nil, fmt.Errorf("other users may write to it, and so run anything here as root: chmod go-w %s", dir)
-	}
+// list returns the archives of a folder, sorted. isNews is asked of each.
+func list(dir string, isNews func(file) bool) ([]file, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -101,7 +104,7 @@ func list(dir string, insecure bool, isNews func(file) bool) ([]file, error) {
 		if !Is(e.Name()) || err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		f := file{path: path, sig: signature{info.Size(), info.ModTime().Round(0).UTC()}}
+		f := file{path: path, sig: signatureOf(info)}
 		f.written = isNews(f) && beingWritten(path, info)
 		all = append(all, f)
 	}
@@ -118,5 +121,11 @@ func beingWritten(path string, info os.FileInfo) bool {
 	return manifests.BeingWritten(f, info)
 }
 
-// writable reports whether others than the owner may write.
-func writable(info os.FileInfo) bool { return info.Mode()&0o022 != 0 }
+// refuse returns an error if other users than root and the agent's may write a folder or an archive,
+// or what leads to it. root is the agent's root dir.
+func refuse(path, root string) error {
+	for _, p := range manifests.OpenTo(path, root, "archives") {
+		return fmt.Errorf("%s %s", p.File, p.Message)
+	}
+	return nil
+}

@@ -92,7 +92,7 @@ func (k *Keeper) look(ctx context.Context, now time.Time) (wait time.Duration) {
 	for _, dir := range k.config.Dirs {
 		all, err := k.list(ctx, dir)
 		k.tellDir(dir, dirProblem(dir, err))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
 			k.keep(dir, there)
 		}
 		for _, f := range all {
@@ -116,10 +116,22 @@ type listed struct {
 // list returns the archives of a folder, which may be of a server that is gone.
 func (k *Keeper) list(ctx context.Context, dir string) ([]file, error) {
 	l, err := k.lists.Ask(dir, listWait, ctx.Done(), func() listed {
-		all, err := list(dir, k.config.Insecure, k.isNews)
+		err := k.refuse(dir)
+		if err != nil {
+			return listed{nil, err}
+		}
+		all, err := list(dir, k.isNews)
 		return listed{all, err}
 	})
 	return l.all, cmp.Or(err, l.err)
+}
+
+// refuse returns an error if other users may write a folder or an archive, unless that is allowed.
+func (k *Keeper) refuse(path string) error {
+	if k.config.Insecure {
+		return nil
+	}
+	return refuse(path, filepath.Dir(k.config.Record))
 }
 
 // isNews reports whether it is not known yet that the version of a file is whole.
@@ -234,14 +246,9 @@ type readResult struct {
 // read reads what an archive has.
 func (k *Keeper) read(ctx context.Context, path string) (index Index, err error) {
 	defer panics.Catch(&err)
-	if !k.config.Insecure {
-		info, err := os.Stat(path)
-		if err != nil {
-			return index, cmp.Or(cause(err), err)
-		}
-		if writable(info) {
-			return index, fmt.Errorf("other users may write it, and so run anything here as root: chmod go-w %s", path)
-		}
+	err = k.refuse(path)
+	if err != nil {
+		return index, err
 	}
 	return readFile(ctx, path)
 }

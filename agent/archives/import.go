@@ -112,9 +112,24 @@ func (k *Keeper) settle(ctx context.Context, e *entry) (answered bool) {
 	k.change(e, sig, func() { k.ended(e, err) })
 	k.save()
 	if err == nil && !has {
+		k.repeat(e)
 		k.config.Came(ctx, from.Names())
 	}
 	return true
+}
+
+// repeat has the archives looked at again that have names of one that was imported: of two archives
+// with one name, the later one by path counts.
+func (k *Keeper) repeat(e *entry) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for path, other := range k.all {
+		isLater := path > e.Path && other.State == Imported
+		if isLater && slices.ContainsFunc(e.Index.Images, func(i Image) bool { return other.names(i.Name) }) {
+			delete(k.record, path)
+			k.set(other, Due)
+		}
+	}
 }
 
 // change changes an archive unless another version of it came meanwhile.
@@ -180,7 +195,10 @@ func sameID(a, b string) bool { return a == b || "sha256:"+a == b }
 // importOne imports an archive of so many bytes. If that fails, nothing of it stays.
 func (k *Keeper) importOne(ctx context.Context, from Known, size int64) (err error) {
 	defer panics.Catch(&err)
-	err = k.room(ctx, size)
+	err = k.refuse(from.Path)
+	if err == nil {
+		err = k.room(ctx, size)
+	}
 	if err != nil {
 		return err
 	}
@@ -198,7 +216,7 @@ func importFile(ctx context.Context, c *cri.Client, importer Importer, path stri
 		return err
 	}
 	defer tar.Close()
-	before, err := idsIn(ctx, c)
+	before, err := presentIn(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -207,17 +225,23 @@ func importFile(ctx context.Context, c *cri.Client, importer Importer, path stri
 		err = shown(ctx, c, index)
 	}
 	if err != nil {
-		err = errors.Join(err, discard(ctx, c, index, before))
+		err = errors.Join(err, before.restore(ctx, c, importer, index))
 	}
 	return err
 }
 
-// idsIn returns the ids of all images of the runtime.
-func idsIn(ctx context.Context, c *cri.Client) (map[string]bool, error) {
+// present is what a runtime has before an import: the ids of all images, by their names, and by
+// themselves.
+type present map[string]string
+
+func presentIn(ctx context.Context, c *cri.Client) (present, error) {
 	all, err := c.Images(ctx)
-	ids := map[string]bool{}
+	ids := present{}
 	for _, i := range all {
-		ids[i.Id] = true
+		ids[i.Id] = i.Id
+		for _, name := range i.RepoTags {
+			ids[name] = i.Id
+		}
 	}
 	return ids, err
 }
@@ -249,13 +273,18 @@ func shown(ctx context.Context, c *cri.Client, index Index) error {
 	}
 }
 
-// discard removes what a failed import has left: images that were not there before.
-func discard(ctx context.Context, c *cri.Client, index Index, before map[string]bool) error {
+// restore removes what a failed import has left: images that were not there before. Names that it
+// has taken from others are given back.
+func (b present) restore(ctx context.Context, c *cri.Client, importer Importer, index Index) error {
 	var failed []error
 	for _, i := range index.Images {
 		is, err := c.Image(ctx, &rt.ImageSpec{Image: i.Name})
-		if err == nil && is != nil && !before[is.Id] {
+		if err == nil && is != nil && b[is.Id] == "" {
 			err = c.RemoveImage(ctx, is.Id)
+		}
+		was := b[i.Name]
+		if err == nil && was != "" && is.GetId() != was {
+			err = importer.Tag(ctx, was, i.Name)
 		}
 		failed = append(failed, err)
 	}

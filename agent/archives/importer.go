@@ -33,6 +33,8 @@ type Source struct {
 // Importer gives the runtime the images of an archive. Cancelling ends its program.
 type Importer interface {
 	Import(ctx context.Context, from Source) error
+	// Tag gives an image of the runtime another name, which may be that of another one.
+	Tag(ctx context.Context, id, name string) error
 }
 
 // For returns the importer of a runtime: the program that comes with it.
@@ -78,6 +80,15 @@ func (c *ctr) Import(ctx context.Context, from Source) error {
 		args = append(args, "--snapshotter", c.snapshotter)
 	}
 	return run(ctx, from.Tar, program, append(args, "-")...)
+}
+
+// Tag implements Importer.
+func (c *ctr) Tag(ctx context.Context, id, name string) error {
+	program, err := c.program()
+	if err != nil {
+		return err
+	}
+	return run(ctx, nil, program, "--address", c.socket, "--namespace", "k8s.io", "images", "tag", "--force", id, name)
 }
 
 // program returns the ctr beside the containerd that has the socket, else that in PATH.
@@ -138,6 +149,15 @@ func (skopeo) Import(ctx context.Context, from Source) error {
 		}
 	}
 	return nil
+}
+
+// Tag implements Importer.
+func (skopeo) Tag(ctx context.Context, id, name string) error {
+	program, err := exec.LookPath("skopeo")
+	if err != nil {
+		return err
+	}
+	return run(ctx, nil, program, "copy", "--quiet", "containers-storage:@"+strings.TrimPrefix(id, "sha256:"), "containers-storage:"+name)
 }
 
 // run runs a program to its end. Its error has what the program says.

@@ -3,6 +3,7 @@ package archives
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"monopod/manifests/imagename"
 )
@@ -113,6 +115,10 @@ func (c *contents) take(h *tar.Header, r io.Reader) error {
 		return nil
 	}
 	c.files[name] = true
+	c.kept += len(name)
+	if c.kept > maxKept {
+		return errLarge
+	}
 	if h.Typeflag != tar.TypeReg || h.Size > maxDocument || h.Size == 0 {
 		return nil
 	}
@@ -143,13 +149,28 @@ func document(r io.Reader, size int64) ([]byte, error) {
 func (c *contents) parse(name string, into any) error {
 	doc, has := c.docs[name]
 	if !has {
-		return fmt.Errorf("it lacks %s: save it again", name)
+		return fmt.Errorf("it lacks %s: save it again", plain(name))
 	}
 	err := json.NewDecoder(bytes.NewReader(doc)).Decode(into)
 	if err != nil {
-		return fmt.Errorf("%s in it is damaged: save it again: %w", name, err)
+		return fmt.Errorf("%s in it is damaged: save it again: %w", plain(name), err)
 	}
 	return nil
+}
+
+// plain returns a text of an archive for people: without control characters, and not too long.
+func plain(text string) string {
+	const most = 200
+	runes := []rune(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text))
+	if len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return string(runes)
 }
 
 // platform is what an image is for, in Go's words.
@@ -163,7 +184,7 @@ func (p platform) check(image, arch string) error {
 	if p.Architecture == arch && p.OS == "linux" {
 		return nil
 	}
-	return fmt.Errorf("its image %s is for %s/%s, and this machine is linux/%s: save that of --platform linux/%[4]s", image, p.OS, p.Architecture, arch)
+	return fmt.Errorf("its image %s is for %s/%s, and this machine is linux/%s: save that of --platform linux/%[4]s", image, plain(p.OS), plain(p.Architecture), arch)
 }
 
 // docker reads the index that `docker save` writes.
@@ -198,7 +219,7 @@ func (c *contents) image(name, config string, layers []string, arch string) (Ima
 	}
 	for _, file := range layers {
 		if !c.files[path.Clean(file)] {
-			return Image{}, fmt.Errorf("it lacks %s of its image %s: save it again", file, name)
+			return Image{}, fmt.Errorf("it lacks %s of its image %s: save it again", plain(file), name)
 		}
 	}
 	var is platform
@@ -206,8 +227,8 @@ func (c *contents) image(name, config string, layers []string, arch string) (Ima
 	if err != nil {
 		return Image{}, fmt.Errorf("of its image %s: %w", name, err)
 	}
-	hex := strings.TrimPrefix(strings.TrimSuffix(path.Base(config), ".json"), "sha256:")
-	return Image{Name: full, ID: "sha256:" + hex, As: name}, is.check(name, arch)
+	id := fmt.Sprintf("sha256:%x", sha256.Sum256(c.docs[config]))
+	return Image{Name: full, ID: id, As: name}, is.check(name, arch)
 }
 
 // fullName returns an image's name with its registry and tag.

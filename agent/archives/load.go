@@ -32,7 +32,7 @@ func loadFrom(ctx context.Context, c *cri.Client, importer Importer, in io.Reade
 		return nil, err
 	}
 	defer tar.Close()
-	before, err := idsIn(ctx, c)
+	before, err := presentIn(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func loadFrom(ctx context.Context, c *cri.Client, importer Importer, in io.Reade
 		err = shown(ctx, c, index)
 	}
 	if err != nil {
-		err = errors.Join(err, discard(context.WithoutCancel(ctx), c, index, before))
+		err = errors.Join(err, before.restore(context.WithoutCancel(ctx), c, importer, index))
 	}
 	return namesOf(index), err
 }

@@ -86,8 +86,8 @@ func (r *Root) Remember(p Past, formerly time.Time) error {
 	if err != nil && !errors.As(err, &damaged) { // a damaged file is moved aside
 		return err
 	}
-	if len(all) > 0 && all[0].digest == p.digest {
-		if maps.Equal(all[0].Images, p.Images) {
+	if len(all) > 0 && all[0].isSame(&p) {
+		if maps.Equal(all[0].Images, p.Images) && all[0].digest == p.digest {
 			return nil
 		}
 		p.Since = all[0].Since
@@ -97,9 +97,19 @@ func (r *Root) Remember(p Past, formerly time.Time) error {
 			all[0].Until = formerly.Truncate(time.Second)
 		}
 	}
-	all = slices.DeleteFunc(all, func(was Past) bool { return was.digest == p.digest })
+	all = slices.DeleteFunc(all, func(was Past) bool { return was.isSame(&p) })
 	all = append([]Past{p}, all...)
 	return r.saveHistory(key, history{Versions: all[:min(len(all), historyLength)]})
+}
+
+// isSame reports whether two records are of one version: of the same content, or the same but for
+// what is known of the tags that it follows, with the same images.
+func (p *Past) isSame(q *Past) bool {
+	if p.digest == q.digest {
+		return true
+	}
+	given := manifests.AsGiven([]*manifests.Pod{p.Version(), q.Version()})
+	return given[0].Digest == given[1].Digest && maps.Equal(p.Images, q.Images)
 }
 
 func (r *Root) saveHistory(key manifests.Key, h history) error {

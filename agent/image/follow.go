@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -14,9 +15,13 @@ import (
 // IsTag reports whether a name means an image by its tag, by default latest.
 func IsTag(name string) bool { return imagename.HasTag(name) }
 
+// IsExact reports whether a reference means one image for ever: by its digest, or by its id. An id
+// without algorithm, as CRI-O gives it, is no reference.
+func IsExact(ref string) bool { return strings.Contains(ref, "@") || strings.HasPrefix(ref, "sha256:") }
+
 // Moved returns a reference to the image that a tag means now: by digest where the runtime knows one
 // of that repository, else the image's id. "": it is still the image of was, a reference that Moved
-// or the runtime gave. pull: the registry is asked; else the tag means what the runtime has.
+// or the runtime gave, or the image has none of these. pull: the registry is asked; else the tag means what the runtime has.
 func (p *Puller) Moved(ctx context.Context, r Request, was string, pull bool) (now string, err error) {
 	img, err := p.meant(ctx, r, pull)
 	if err != nil || img == nil {
@@ -29,13 +34,17 @@ func (p *Puller) Moved(ctx context.Context, r Request, was string, pull bool) (n
 	if former.GetId() == img.GetId() || slices.Contains(img.GetRepoDigests(), was) {
 		return "", nil
 	}
-	return digested(img, r.Image), nil
+	now = digested(img, r.Image)
+	if !IsExact(now) {
+		return "", nil
+	}
+	return now, nil
 }
 
 // meant returns the image that a tag means now; nil: the runtime has none.
 func (p *Puller) meant(ctx context.Context, r Request, pull bool) (img *rt.Image, err error) {
 	if pull {
-		r.Policy = v1.PullAlways
+		r.Policy, r.Beside = v1.PullAlways, true
 		img, _, err = p.Pull(ctx, r)
 	} else {
 		img, _, err = p.Present(ctx, r.Image, v1.PullIfNotPresent, r.Sandbox)

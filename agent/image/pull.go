@@ -59,7 +59,7 @@ func (p *Puller) join(ctx context.Context, ref string, r Request, auths []Auth) 
 		var own context.Context
 		own, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		p.pulls[ref] = w
-		p.running.Go(func() { p.run(own, w, ref, r.Sandbox) })
+		p.running.Go(func() { p.run(own, w, ref, r) })
 	} else if w.waiters == 0 || !slices.Equal(w.auths, auths) { // it is being cancelled, or is another pod's
 		return w, false
 	}
@@ -76,9 +76,9 @@ func (p *Puller) leave(w *pull) {
 }
 
 // run carries out one pull. It ends with the runtime's answer, or when cancelled.
-func (p *Puller) run(ctx context.Context, w *pull, ref string, sandbox *rt.PodSandboxConfig) {
+func (p *Puller) run(ctx context.Context, w *pull, ref string, r Request) {
 	defer w.cancel()
-	image, err := p.inTurn(ctx, w, ref, sandbox)
+	image, err := p.inTurn(ctx, w, ref, r)
 	if err == nil {
 		p.syncs.start(&p.running)
 	}
@@ -90,21 +90,35 @@ func (p *Puller) run(ctx context.Context, w *pull, ref string, sandbox *rt.PodSa
 }
 
 // inTurn pulls when there is a slot for it.
-func (p *Puller) inTurn(ctx context.Context, w *pull, ref string, sandbox *rt.PodSandboxConfig) (image string, err error) {
+func (p *Puller) inTurn(ctx context.Context, w *pull, ref string, r Request) (image string, err error) {
 	defer panics.Catch(&err)
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-	if err := p.limit.wait(ctx); err != nil {
+	free, err := p.slot(ctx, r.Beside)
+	if err != nil {
 		return "", err
 	}
+	defer free()
 	p.mu.Lock()
 	w.progress.Started = time.Now()
 	p.mu.Unlock()
-	return p.tryAll(ctx, ref, w.auths, sandbox)
+	return p.tryAll(ctx, ref, w.auths, r.Sandbox)
+}
+
+// slot waits until a pull may begin. free must be called when it has ended.
+func (p *Puller) slot(ctx context.Context, isBeside bool) (free func(), err error) {
+	if isBeside {
+		return func() {}, nil
+	}
+	select {
+	case p.slots <- struct{}{}:
+		free = func() { <-p.slots }
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := p.limit.wait(ctx); err != nil {
+		free()
+		return nil, err
+	}
+	return free, nil
 }
 
 // tryAll pulls with one credential after the other, without any where there are

@@ -131,6 +131,7 @@ type Request struct {
 	Sandbox *rt.PodSandboxConfig // of the pod
 	Secrets []*v1.Secret         // the pod's own credentials, tried before the node's
 	Policy  v1.PullPolicy        // unless it is Always, the image may also come from an archive
+	Beside  bool                 // it takes no place of the pulls that pods wait for
 
 	// Begins is called when no back-off delays the pull any more, Done when the image is there,
 	// with the time that the runtime took and the total with all waits; both may be nil.

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"monopod/agent/podspec"
 	"monopod/manifests/annotations"
 )
 
@@ -153,6 +154,7 @@ func ofVolume(name string) string { return "volume/" + name }
 // runtime did not report it, and so do the images of the containers and volumes in unchanged.
 func Pin(p *v1.Pod, images map[string]string, unchanged []string) (*v1.Pod, bool) {
 	out := p.DeepCopy()
+	annotations.MarkRestored(out)
 	pin := func(c *v1.Container) bool {
 		ref := images[c.Name]
 		if ref != "" && !slices.Contains(unchanged, c.Name) {
@@ -177,8 +179,9 @@ func Pin(p *v1.Pod, images map[string]string, unchanged []string) (*v1.Pod, bool
 }
 
 // Unchanged returns the containers that are the same in two versions of a pod, and the volumes, as
-// "volume/" and the name.
+// "volume/" and the name. If they follow a tag, it means the same image in both.
 func Unchanged(a, b *v1.Pod) (names []string) {
+	a, b = meaning(a), meaning(b)
 	for _, x := range slices.Concat(a.Spec.InitContainers, a.Spec.Containers) {
 		if slices.ContainsFunc(slices.Concat(b.Spec.InitContainers, b.Spec.Containers), func(y v1.Container) bool { return equality.Semantic.DeepEqual(x, y) }) {
 			names = append(names, x.Name)
@@ -190,6 +193,19 @@ func Unchanged(a, b *v1.Pod) (names []string) {
 		}
 	}
 	return names
+}
+
+// meaning returns a pod whose followed tags are replaced by the images that they mean.
+func meaning(p *v1.Pod) *v1.Pod {
+	refs := annotations.TagImagesOf(p)
+	if len(refs) == 0 {
+		return p
+	}
+	out := p.DeepCopy()
+	for name, ref := range refs {
+		rename(out, name, ref)
+	}
+	return out
 }
 
 // ImagesOf returns the images that containers run or ran, by digest or id, and those of the
@@ -210,7 +226,7 @@ func ImagesOf(st *v1.PodStatus) map[string]string {
 }
 
 // RanByName returns the images that a pod runs or ran, as ImagesOf has them, by the names that its
-// manifest gives.
+// manifest gives. Of two images under one name it is the one that has run for longer.
 func RanByName(p *v1.Pod, st *v1.PodStatus) map[string]string {
 	ran, out := ImagesOf(st), map[string]string{}
 	add := func(name, ref string) {
@@ -218,8 +234,12 @@ func RanByName(p *v1.Pod, st *v1.PodStatus) map[string]string {
 			out[name] = ref
 		}
 	}
-	for _, c := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
-		add(c.Image, ran[c.Name])
+	all := slices.Clone(st.ContainerStatuses)
+	slices.SortStableFunc(all, func(a, b v1.ContainerStatus) int { return startOf(a).Compare(startOf(b)) })
+	for _, c := range append(all, st.InitContainerStatuses...) {
+		if of := podspec.FindContainer(p, c.Name); of != nil {
+			add(of.Image, ran[c.Name])
+		}
 	}
 	for _, v := range p.Spec.Volumes {
 		if v.Image != nil {
@@ -227,4 +247,14 @@ func RanByName(p *v1.Pod, st *v1.PodStatus) map[string]string {
 		}
 	}
 	return out
+}
+
+func startOf(c v1.ContainerStatus) time.Time {
+	switch {
+	case c.State.Running != nil:
+		return c.State.Running.StartedAt.Time
+	case c.State.Terminated != nil:
+		return c.State.Terminated.StartedAt.Time
+	}
+	return time.Time{}
 }

@@ -147,10 +147,23 @@ func Keeps(made, next *manifests.Pod, container, policy string) bool {
 func Planned(accepted, next *manifests.Pod, policy string) Verdict {
 	policy = PolicyOf(next.Pod, policy)
 	v := Compare(accepted.Pod, next.Pod)
-	if v.Kind = Plan(v, accepted.Digest == next.Digest, policy); v.Kind == Replace {
+	if v.Kind = Plan(v, isSame(v, accepted, next), policy); v.Kind == Replace {
 		v.Containers = nil
 	}
 	return v
+}
+
+// isSame reports whether two versions are the same, but for what is known of the tags that they
+// follow. v is how they differ.
+func isSame(v Verdict, a, b *manifests.Pod) bool {
+	if a.Digest == b.Digest {
+		return true
+	}
+	if v.Kind > Nothing || len(annotations.TagImagesOf(a.Pod))+len(annotations.TagImagesOf(b.Pod)) == 0 {
+		return false
+	}
+	given := manifests.AsGiven([]*manifests.Pod{a, b})
+	return given[0].Digest == given[1].Digest
 }
 
 // PolicyOf returns the policy for an update: from the annotation of the next version, or otherwise

@@ -42,7 +42,33 @@ func TagImagesOf(pod *v1.Pod) (refs map[string]string) {
 	if text == "" || json.Unmarshal([]byte(text), &refs) != nil {
 		return nil
 	}
+	delete(refs, restored)
 	return refs
+}
+
+// restored stands among the names of TagImages in a version that no manifest gives as it is: a former
+// one that came back with the images that it ran.
+const restored = ""
+
+// IsRestored reports whether a version of a pod that follows tags is such a former one.
+func IsRestored(pod *v1.Pod) bool {
+	var refs map[string]string
+	_ = json.Unmarshal([]byte(pod.Annotations[TagImages]), &refs)
+	return refs[restored] != ""
+}
+
+// MarkRestored marks a version as such a former one, if it follows tags.
+func MarkRestored(pod *v1.Pod) {
+	refs := TagImagesOf(pod)
+	if refs == nil {
+		return
+	}
+	refs[restored] = "true"
+	text, err := json.Marshal(refs)
+	if err != nil {
+		panic(err) // a map of strings
+	}
+	pod.Annotations[TagImages] = string(text)
 }
 
 // WithTagImages returns a copy of a pod with these references.

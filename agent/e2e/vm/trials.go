@@ -37,6 +37,7 @@ var trials = []trial{
 	{"Upgraded", everyRun, usual, upgrades},
 	{"RemovedAndPurged", longRun, usual, isRemovedAndPurged},
 	{"Rebooted", everyRun, usual, comesBackAfterReboot},
+	{"Stick", longRun, usual, bootsFromAStick},
 	{"Shutdown", everyRun, usual, stopsBeforeShutdown},
 	{"Swap", longRun, usual, toleratesSwap},
 	{"NoResolvConf", longRun, usual, waitsForResolvConf},
