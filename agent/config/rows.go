@@ -111,6 +111,7 @@ func podRows(c *Config) []row {
 		{"cpuManagerPolicyOptions", "", restart, byKey(&c.CPUOptions, cpuOption), "Of static, and refused with none: full-pcpus-only, strict-cpu-reservation,\ndistribute-cpus-across-numa or prefer-align-cpus-by-uncorecache, each \"true\" or \"false\"."},
 		{"cpuManagerReconcilePeriod", "", restart, duration(&c.CPUEvery, 10*time.Second, time.Second, time.Hour), "How often containers are checked for the cpus that are theirs, besides at once after a change, 1s to 1h."},
 		{"reservedSystemCPUs", "", restart, text(&c.ReservedCPUs, "", must(isCPUs, "no list of cpus such as 0-1,8")), "Which cpus are reserved, such as 0-1,8, in place of an amount of cpu in systemReserved and kubeReserved:\nno container has them for itself. \"\" leaves the choice to static."},
+		{"devices", "", restart, byKey(&c.Devices, device), "Resources that pods request in resources.limits, each made of the devices that match paths, or that\nhave a name in cdi: {example.com/serial: {paths: [/dev/ttyUSB*], permissions: rw, count: 1}}. count\nis how many containers may have a device at a time; with shared: true any number. (ours)"},
 		{"singleProcessOOMKill", "", restart, boolean(&c.SingleProcessOOMKill, false), "Out of memory, kill one process and not the container (cgroup v2)."},
 		{"failSwapOn", "", restart, boolean(&c.FailSwapOn, false), "Whether to refuse to start on a machine with swap. Containers get none either way."},
 
