@@ -62,7 +62,7 @@ func agentRows(c *Config) []row {
 		{"listen", "listen", restart, orNone(text(&c.Listen, "127.0.0.1:10255", must(isAddress, "not of the form host:port"))), "TCP address of the read-only endpoint; \"\" is none. One that is not loopback needs a certificate,\nand clientCAFile or tokenFile. (ours)"},
 		{"healthzPort", "", restart, value(&c.HealthzPort, 0, within(0, 65535, "must be from 0 to 65535")), "TCP port that serves /healthz alone, besides listen: kubeadm asks 10248; 0 is none."},
 		{"healthzBindAddress", "", restart, onLoopback(text(&c.HealthzAddress, defaultHealthz, loopback)), "Its IP address, one of the loopback: for others to ask, there is listen."},
-		{"podResources", "", restart, boolean(&c.PodResources, false), "Whether clients of a kubelet may ask which cpus containers have for themselves, on\npod-resources/kubelet.sock in the root folder. (ours)"},
+		{"podResources", "", restart, boolean(&c.PodResources, false), "Whether clients of a kubelet may ask which cpus and devices containers have for themselves, on\npod-resources/kubelet.sock in the root folder. (ours)"},
 		{"socket", "socket", restart, path(&c.Socket, "/run/monopod.sock"), "Unix socket that the other commands use. (ours)"},
 
 		{"tlsCertFile", "tls-cert-file", restart, path(&c.TLSCert, ""), "Certificate for that address, PEM; with one it speaks TLS only. This file, and those below, are\nread again when they change."},

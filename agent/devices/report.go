@@ -6,18 +6,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"monopod/agent/status"
 )
 
-// State is what is reported of a device.
-type State struct {
-	Resource string   `json:"resource"`
-	Device   string   `json:"device"`            // path, or CDI name
-	Missing  bool     `json:"missing,omitempty"` // it is not there any more, and containers have it
-	Holders  []string `json:"holders,omitempty"` // namespace/pod/container of those that have it
-}
-
 // List returns the devices of all resources, and which containers have them, sorted.
-func (k *Keeper) List() (all []State) {
+func (k *Keeper) List() (all []status.Device) {
 	if !k.Counts() {
 		return nil
 	}
@@ -29,7 +23,7 @@ func (k *Keeper) List() (all []State) {
 			ids[d.ID] = true
 		}
 		for _, id := range slices.Sorted(maps.Keys(k.table.withHeld(name, ids))) {
-			all = append(all, State{name, id, !ids[id], k.table.holders(id)})
+			all = append(all, status.Device{Resource: name, Device: id, Missing: !ids[id], Holders: k.table.holders(id)})
 		}
 	}
 	return all

@@ -49,6 +49,7 @@ var annotations = []Annotation{
 	{"monopod.backoff", InRuntime, "A container's crash-loop back-off, for the next agent.", "written by monopod"},
 	{BackOffFirst, InManifests, "How long a container of the pod that crashed again waits before its second restart; the first is immediate.", "a duration from 100ms to 24h, such as 10s or 5m"},
 	{BackOffMax, InManifests, "The longest such wait of the pod's containers.", "a duration from 100ms to 24h, such as 10s or 5m"},
+	{"monopod.devices", OnServed, "The devices of the node of which the settings make resources, and which containers have them, for root only.", "written by monopod"},
 	{"monopod.env-objects", InRuntime, "A digest of the objects that a container's variables were made of.", "written by monopod"},
 	{"monopod.held", OnServed, "Why the pod or the node is held, and until when.", "written by monopod"},
 	{Job, InManifests, "How the containers of a Job's pod are run again: the restartPolicy of its template, and how often. monopod sets it on the pod of a Job.", "such as Never/6"},
