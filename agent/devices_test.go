@@ -26,17 +26,19 @@ func onDevices(t *testing.T, test func(*rig)) {
 	}, test)
 }
 
-// connects connects a device, and lets that be seen.
+// connects connects a device, which is seen at once.
 func (r *rig) connects(name, to string) {
 	r.Helper()
 	noErr(r.T, os.Symlink(to, filepath.Join(r.dir, "dev", name)))
-	r.after(11 * time.Second)
+	r.devices.Look()
+	r.settle()
 }
 
 func (r *rig) disconnects(name string) {
 	r.Helper()
 	noErr(r.T, os.Remove(filepath.Join(r.dir, "dev", name)))
-	r.after(11 * time.Second)
+	r.devices.Look()
+	r.settle()
 }
 
 // usesDevice is a pod that requests a resource.
@@ -208,7 +210,7 @@ func TestADeviceThatIsRequestedByItsPath(t *testing.T) {
 		if got, want := r.containerStatus("default/web-n", "c").State.Waiting.Message, "the device "+r.dir+"/dev/fuse is not there: connect it, or correct its path"; got != want {
 			t.Errorf("it waits as %s", got)
 		}
-		r.after(15 * time.Minute)
+		r.after(15*time.Minute + time.Second)
 		r.connects("fuse", "/dev/null")
 		r.hasDevices("web", "/dev/null as /dev/fuse rw")
 	})
@@ -223,6 +225,9 @@ func TestAnUpdateWaitsForADeviceThatIsNamed(t *testing.T) {
 		r.after(time.Minute)
 		r.updateWaits("dev/fuse is not there: connect it, or correct its path")
 		r.connects("fuse", "/dev/null")
+		if got := r.Count("StopContainer"); got != 1 {
+			t.Errorf("%d containers are stopped", got)
+		}
 		r.after(31 * time.Second)
 		r.replaced("img:2")
 	})

@@ -234,6 +234,9 @@ func TestDevicesOfVersions(t *testing.T) {
 	if r := s.asks(asked(t, "b", tty(1))); r == nil || r.Reason != "OutOfexample.com/tty" {
 		t.Errorf("another pod: %v", r)
 	}
+	if r := s.Fits(s.version(asked(t, "b", tty(1)))); r == nil {
+		t.Error("another pod would fit")
+	}
 	next := s.admit(s.version(asked(t, "a", tty(1))))
 	s.hasTTYs(next, "[/dev/null]")
 	if r := s.asks(asked(t, "b", tty(1))); r == nil {
@@ -254,6 +257,7 @@ func TestDevicesOfVersions(t *testing.T) {
 	if !s.TakeFreed() || s.asks(asked(t, "d", tty(2))) != nil {
 		t.Error("nothing is freed by the end")
 	}
+	s.TakeFreed()
 	s.DevicesChanged()
 	if !s.TakeFreed() {
 		t.Error("nobody asks again")

@@ -216,6 +216,49 @@ func TestANewVersionInheritsTheDevice(t *testing.T) {
 	}
 }
 
+// Another container of the next version gets what the former version had, too, before what is free.
+func TestANewContainerInheritsTheDevice(t *testing.T) {
+	m := newMachine(t, "tty0=null", "tty1=zero")
+	k := m.keeper(m.settings())
+	take(k, pod("b c=1"))
+	take(k, pod("a/1 c=1"))
+	k.Keep("default/b", nil)
+	next := pod("a/2 d=1")
+	take(k, next)
+	m.expect(k, next, "d tty1")
+}
+
+// Two versions of a pod are one user of a device that two may have.
+func TestTwoVersionsOfAPodCountOnce(t *testing.T) {
+	m := newMachine(t, "tty0=null")
+	k := m.keeper(m.settings(func(r *Resource) { r.Count = 2 }))
+	take(k, pod("a/1 c=1"))
+	take(k, pod("a/2 c=1"))
+	if r := take(k, pod("b c=1")); r != nil {
+		t.Error(r)
+	}
+	if r := take(k, pod("d c=1")); r == nil {
+		t.Error("three have it")
+	}
+}
+
+// A device that two resources have, by different paths, is still one.
+func TestOneDeviceOfTwoResources(t *testing.T) {
+	m := newMachine(t, "tty0=null", "modem=null")
+	s := m.settings()
+	s.Resources["example.com/modem"] = Resource{Paths: []string{filepath.Join(m.dir, "modem")}}
+	k := m.keeper(s)
+	modem := pod("a c=0")
+	modem.Spec.Containers[0].Resources.Limits["example.com/modem"] = resource.MustParse("1")
+	take(k, modem)
+	if r := k.Room(pod("b c=1")); r == nil {
+		t.Error("another pod gets it as the other resource")
+	}
+	if got := k.Capacity(5); got.Name("example.com/modem", "").Value() != 1 {
+		t.Errorf("capacity is %v", got)
+	}
+}
+
 // The larger of two versions counts, as they never run at the same time.
 func TestASmallerVersionFreesNothingUntilTheFormerIsGone(t *testing.T) {
 	m := newMachine(t, "tty0=null", "tty1=zero")

@@ -29,7 +29,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		var again <-chan time.Time
 		if k.looks() {
 			k.watch(&w)
-			k.look()
+			k.Look()
 			again = time.After(every)
 		}
 		select {
@@ -51,8 +51,8 @@ func (k *Keeper) looks() bool {
 	return k.Counts() || len(k.missing) > 0
 }
 
-// look looks at the devices once.
-func (k *Keeper) look() {
+// Look looks at the devices once.
+func (k *Keeper) Look() {
 	if k.take(Look(k.settings)) {
 		k.came.Wake()
 		k.Changed()
