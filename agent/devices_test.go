@@ -291,3 +291,28 @@ func TestACrashedContainerGetsADeviceThatIsThere(t *testing.T) {
 		}
 	})
 }
+
+// After a reboot the pod that had the device has it again, and waits for it if it is not there yet.
+func TestWhoHasADeviceStaysOverAReboot(t *testing.T) {
+	onDevices(t, func(r *rig) {
+		r.connects("tty0", "/dev/null")
+		a, b := usesSerial("a", "img:1"), usesSerial("b", "img:1")
+		r.want(b)
+		r.want(a, b)
+		r.wantRefused("default/a-n", "OutOfexample.com/serial")
+		r.disconnects("tty0")
+		r.stop()
+		r.reboot()
+		r.start()
+		r.want(a, b)
+		r.after(time.Minute)
+		r.waits("default/b-n", "c", "CreateContainerConfigError")
+		if got := r.containerStatus("default/b-n", "c").State.Waiting.Message; !strings.Contains(got, "nothing is at ") {
+			t.Errorf("it waits as %s", got)
+		}
+		r.wantRefused("default/a-n", "OutOfexample.com/serial")
+		r.connects("tty0", "/dev/null")
+		r.hasDevices("b", "/dev/null as dev/tty0 rw")
+		r.wantRefused("default/a-n", "OutOfexample.com/serial")
+	})
+}

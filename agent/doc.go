@@ -152,5 +152,6 @@
 // request for one of them), retention.go (which objects stay), locks.go (checks the lock files of
 // workloads), diskwrite.go (writes that a disk may not answer), contain.go (a panic over one pod),
 // once.go (an agent for one run), forget.go (the request to remove a pod), outlook.go (the request
-// for what manifests would change), pins.go (CPUs of containers), metrics.go, usage.go, nodeevents.go.
+// for what manifests would change), pins.go (CPUs and devices of containers), metrics.go, usage.go,
+// nodeevents.go.
 package agent

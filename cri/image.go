@@ -57,6 +57,14 @@ type Info struct {
 // which it can be turned off says in enableCDI whether it is.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	r, err := call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{Verbose: true})
+	if err != nil {
+		return Info{}, err
+	}
+	return infoOf(r.GetInfo()["config"]), nil
+}
+
+// infoOf reads the configuration that a runtime reports.
+func infoOf(text string) Info {
 	var config struct {
 		SandboxImage string `json:"sandboxImage"`
 		CNI          struct {
@@ -67,14 +75,14 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 		CDIDirs   []string `json:"cdiSpecDirs"`
 		EnableCDI *bool    `json:"enableCDI"`
 	}
-	if err != nil || json.Unmarshal([]byte(r.GetInfo()["config"]), &config) != nil {
-		return Info{}, err
+	if json.Unmarshal([]byte(text), &config) != nil {
+		return Info{}
 	}
 	if config.CNI.Bin != "" && len(config.CNI.Bins) == 0 {
 		config.CNI.Bins = []string{config.CNI.Bin}
 	}
 	hasCDI := len(config.CDIDirs) > 0 && (config.EnableCDI == nil || *config.EnableCDI)
-	return Info{config.SandboxImage, config.CNI.Conf, config.CNI.Bins, hasCDI}, nil
+	return Info{config.SandboxImage, config.CNI.Conf, config.CNI.Bins, hasCDI}
 }
 
 // SandboxImage returns the image from which sandboxes are created, "" if the runtime does not

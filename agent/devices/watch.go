@@ -32,14 +32,29 @@ func (k *Keeper) Run(ctx context.Context) {
 			k.Look()
 			again = time.After(every)
 		}
+		k.sleep(ctx, &w, again)
+	}
+}
+
+// sleep waits until the devices may be others.
+func (k *Keeper) sleep(ctx context.Context, w *watcher, again <-chan time.Time) {
+	for {
 		select {
 		case <-ctx.Done():
+			return
 		case <-k.woken:
 			k.record()
+			return
 		case <-again:
-		case <-w.events:
+			return
+		case e := <-w.events:
+			if e.Op == fsnotify.Write { // by a program that uses a device: some kernels tell of each
+				continue
+			}
 			w.drain(ctx)
+			return
 		case <-w.errors:
+			return
 		}
 	}
 }
