@@ -259,6 +259,23 @@ func TestOneDeviceOfTwoResources(t *testing.T) {
 	}
 }
 
+// The next agent has other settings, by which the same device has another path.
+func TestADeviceOfAFormerPathIsStillHeld(t *testing.T) {
+	m := newMachine(t, "tty0=null")
+	k := m.keeper(m.settings())
+	a := pod("a c=1")
+	take(k, a)
+	m.given(k, a, 0)
+	m.connect("modem=null")
+	next := m.keeper(m.settings(func(r *Resource) { r.Paths = append([]string{filepath.Join(m.dir, "modem")}, r.Paths...) }))
+	if r := next.Room(pod("b c=1")); r == nil {
+		t.Error("another pod gets it")
+	}
+	if got := m.given(next, a, 0); got != "/dev/null as tty0 rw" {
+		t.Errorf("given %s", got)
+	}
+}
+
 // The larger of two versions counts, as they never run at the same time.
 func TestASmallerVersionFreesNothingUntilTheFormerIsGone(t *testing.T) {
 	m := newMachine(t, "tty0=null", "tty1=zero")

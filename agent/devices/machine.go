@@ -48,19 +48,8 @@ func Look(s Settings) *Machine {
 	return m
 }
 
-func (m *Machine) add(name string, r Resource, cdi map[string]bool) {
-	seen := map[string]bool{}
-	take := func(d Device) {
-		if seen[d.key()] {
-			return
-		}
-		seen[d.key()] = true
-		m.of[name] = append(m.of[name], d)
-		m.keys[d.ID] = d.key()
-		if has, bounded := m.places[d.key()]; r.Count > 0 && (!bounded || r.Count < has) {
-			m.places[d.key()] = r.Count
-		}
-	}
+// add adds the devices of a resource. known are the names of CDI devices.
+func (m *Machine) add(name string, r Resource, known map[string]bool) {
 	for _, pattern := range r.Paths {
 		all, _ := filepath.Glob(pattern) // the settings were checked
 		for _, path := range all {
@@ -69,13 +58,25 @@ func (m *Machine) add(name string, r Resource, cdi map[string]bool) {
 				m.no[name] = append(m.no[name], err.Error())
 				continue
 			}
-			take(Device{ID: path, Path: real})
+			m.addOne(name, r, Device{ID: path, Path: real})
 		}
 	}
 	for _, id := range r.CDI {
-		if cdi[id] {
-			take(Device{ID: id})
+		if known[id] {
+			m.addOne(name, r, Device{ID: id})
 		}
+	}
+}
+
+// addOne adds a device, unless the resource has it by another path.
+func (m *Machine) addOne(name string, r Resource, d Device) {
+	m.keys[d.ID] = d.key() // a container of a former agent may have it by that path
+	if slices.ContainsFunc(m.of[name], func(o Device) bool { return o.key() == d.key() }) {
+		return
+	}
+	m.of[name] = append(m.of[name], d)
+	if has, bounded := m.places[d.key()]; r.Count > 0 && (!bounded || r.Count < has) {
+		m.places[d.key()] = r.Count
 	}
 }
 
