@@ -274,6 +274,11 @@ func TestADeviceOfAFormerPathIsStillHeld(t *testing.T) {
 	if got := m.given(next, a, 0); got != "/dev/null as tty0 rw" {
 		t.Errorf("given %s", got)
 	}
+	for _, d := range next.List() {
+		if d.Missing || !slices.Equal(d.Holders, []string{"default/a/c"}) {
+			t.Errorf("reported as %+v", d)
+		}
+	}
 }
 
 // The larger of two versions counts, as they never run at the same time.

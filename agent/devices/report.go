@@ -23,7 +23,7 @@ func (k *Keeper) List() (all []status.Device) {
 			ids[d.ID] = true
 		}
 		for _, id := range slices.Sorted(maps.Keys(k.table.withHeld(name, ids))) {
-			all = append(all, status.Device{Resource: name, Device: id, Missing: !ids[id], Holders: k.table.holders(id)})
+			all = append(all, status.Device{Resource: name, Device: id, Missing: k.table.machine.keys[id] == "", Holders: k.table.holders(id)})
 		}
 	}
 	return all
@@ -42,11 +42,11 @@ func (t *Table) withHeld(resource string, ids map[string]bool) map[string]bool {
 	return all
 }
 
-// holders returns the containers that have a device.
+// holders returns the containers that have a device, by whatever path.
 func (t *Table) holders(id string) []string {
-	all := map[string]bool{}
+	all, d := map[string]bool{}, Device{ID: id, Path: t.machine.keys[id]}
 	for h, held := range t.held {
-		if slices.Contains(held, id) {
+		if t.has(held, d) {
 			all[h.Pod+"/"+h.Container] = true
 		}
 	}
