@@ -83,6 +83,7 @@ func TestDevicesAreLookedAtNowAndThen(t *testing.T) {
 		synctest.Wait()
 		m.connect("tty0=null")
 		time.Sleep(every + time.Second)
+		synctest.Wait()
 		if len(k.Came()) != 1 || told != 1 {
 			t.Errorf("told %d times", told)
 		}
