@@ -19,6 +19,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/cnicache"
 	"monopod/agent/config"
+	"monopod/agent/devices"
 	"monopod/agent/events"
 	"monopod/agent/gc"
 	"monopod/agent/image"
@@ -78,6 +79,7 @@ type Agent struct {
 	cgroups      *node.PodCgroups
 	rotator      *logrotate.Rotator
 	pins         *pinning.Keeper // nil: containers share all CPUs
+	devices      *devices.Keeper
 	garbage      *gc.Garbage
 	trash        *gc.Trash
 	hosts        *podhosts.Keeper
@@ -144,7 +146,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 		a.root.UseObjects(a.workers.Disk.Objects.All)
 	}
 	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
-	assignCPUs(a.sync.table, a.workers, checkpoints)
+	assignOwn(a.sync.table, a.workers, checkpoints)
 	a.sync.trials.limits, a.sync.follow.every = a.limits, a.follows
 	a.sync.history.off = once != nil
 	a.openHolds(checkpoints)
@@ -158,6 +160,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	}
 	a.podResources = a.listenPodResources()
 	a.node, a.notify = a.newNodeReporter(machine), a.newNotifier()
+	a.devices.Changed = a.node.Wake
 	a.reloader = a.newReloader(o)
 	if once == nil {
 		a.prepareShutdown(o.Power)
@@ -274,6 +277,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	if a.pins, err = a.newPins(once != nil); err != nil {
 		return err
 	}
+	a.devices = devices.New(settings.Devices(a.cfg), a.log, a.recordTrouble)
 	a.workers = &worker.Pool{
 		Cri:     a.cri,
 		Images:  image.New(a.cri, a.pulls(keyring)),
@@ -293,6 +297,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Stops:      slots.New(runtime.NumCPU()),
 		Removals:   slots.New(runtime.NumCPU()),
 		CPUs:       a.pins,
+		Devices:    a.devices,
 		OOMKills:   &oom.Kills{},
 		Suffix:     settings.NameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans, StopsFirst: a.stopsFirst,
 		StartFailed: once.failed(),
@@ -331,6 +336,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.cgroups.Run(ctx) })
 	parts.Go(func() { a.rotator.Run(ctx) })
 	parts.Go(func() { a.pins.Run(ctx) })
+	parts.Go(func() { a.devices.Run(ctx) })
 	parts.Go(func() { a.garbage.Run(ctx) })
 	parts.Go(func() { a.trash.Run(ctx) })
 	parts.Go(func() { volume.RecordFormerClaims(ctx, a.root.Dir, a.log) })

@@ -48,6 +48,7 @@
 //	  checkpoint/              what survives on disk
 //	  update/                  pure: how a running pod becomes the next version of itself
 //	  cpus/                    pure: which containers get CPUs of their own
+//	  devices/                 gives containers the devices of the machine that they request
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
 //	  probe/ hook/             checks containers; runs their hooks at start and stop
@@ -81,7 +82,7 @@
 //	  documents/               pods and objects of bytes
 //	    documenttest/            for tests: writes manifests
 //	  workload/                the one pod of a Deployment and its like
-//	  imagename/               parses the names of images
+//	  imagename/ devicename/   parse the names of images; read those of devices
 //	  defaults/ validate/      what the API server fills in; what it refuses
 //	  poduid/ podfiles/        the uids and hashes of pods; the size of the files made for a pod
 //	cri/                     typed client of the CRI; knows no pods
@@ -151,5 +152,6 @@
 // request for one of them), retention.go (which objects stay), locks.go (checks the lock files of
 // workloads), diskwrite.go (writes that a disk may not answer), contain.go (a panic over one pod),
 // once.go (an agent for one run), forget.go (the request to remove a pod), outlook.go (the request
-// for what manifests would change), pins.go (CPUs of containers), metrics.go, usage.go, nodeevents.go.
+// for what manifests would change), pins.go (CPUs and devices of containers), metrics.go, usage.go,
+// nodeevents.go.
 package agent

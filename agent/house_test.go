@@ -23,7 +23,7 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "cpus", "update", "checkpoint", "hold", "pleg", "pinning", "node", "podhosts", "instance", "admission", "plan", "podevents", "podimages", "prepare", "shutdown", "podstatus", "rollout", "outlook", "overview", "gc", "inplace", "worker"}
+	spine = []string{"podspec", "cpus", "devices", "update", "checkpoint", "hold", "pleg", "pinning", "node", "podhosts", "instance", "admission", "plan", "podevents", "podimages", "prepare", "shutdown", "podstatus", "rollout", "outlook", "overview", "gc", "inplace", "worker"}
 	// tools import nothing of ours; all of the agent may import them.
 	tools = []string{"agent/backoff", "agent/choice", "agent/wake"}
 	// leaves, of which the spine may import any.
@@ -31,7 +31,7 @@ var (
 		"archives":     {"agent/disk", "agent/panics", "agent/saidonce", "cri", "manifests", "manifests/imagename", "manifests/patient"},
 		"clip":         {},
 		"cnicache":     {"agent/disk"},
-		"config":       {"agent/cpus", "agent/window", "manifests", "manifests/decode", "manifests/shell"},
+		"config":       {"agent/cpus", "agent/window", "manifests", "manifests/decode", "manifests/devicename", "manifests/shell"},
 		"disk":         {},
 		"events":       {"agent/disk", "agent/message"},
 		"hook":         {"agent/clip"},
@@ -59,47 +59,48 @@ var (
 		"window":       {"agent/message"},
 		"message":      {},
 	}
-	below = []string{"cgroups", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/poduid", "manifests/shell"}
+	below = []string{"cgroups", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/devicename", "manifests/poduid", "manifests/shell"}
 	// notAbove are those that do not see each other though both are in the spine.
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
 		"agent/cli": {"agent", "agent/archives", "agent/choice", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/cp", "agent/cli/diff", "agent/cli/forward", "agent/cli/logs", "agent/cli/owner", "agent/cli/support", "agent/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
 			"agent/hold", "agent/managed", "agent/message", "agent/objects", "agent/once", "agent/outlook", "agent/settings", "agent/status", "agent/stream", "agent/update", "agent/volume", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
-		"agent/cli/check":     {"agent/print", "agent/config", "agent/objects", "agent/status", "manifests", "manifests/defaults", "manifests/documents"},
-		"agent/cli/client":    {"agent/print", "agent/clip", "agent/events", "agent/hold", "agent/shutdown", "agent/status", "cri", "manifests", "manifests/annotations", "manifests/decode"},
-		"agent/cli/clitest":   {"agent/server", "agent/status"},
-		"agent/cli/command":   {"agent/choice", "agent/cli/client", "agent/print", "agent/config", "agent/status", "manifests/annotations", "manifests/decode"},
-		"agent/cli/cp":        {"agent/print", "agent/disk", "agent/runtimewords", "agent/stream"},
-		"agent/cli/forward":   {"agent/print", "agent/stream"},
-		"agent/cli/diff":      {"agent/admission", "agent/checkpoint", "agent/cli/client", "agent/print", "agent/config", "agent/hold", "agent/outlook", "agent/plan", "agent/podstatus", "agent/rollout", "agent/status", "agent/update", "manifests"},
-		"agent/cli/support":   {"agent/message", "manifests", "manifests/decode"},
-		"agent/cli/owner":     {"agent/cli/client", "agent/cli/command"},
-		"agent/cli/logs":      {"agent/cli/client", "agent/print", "agent/podlog", "manifests/defaults"},
-		"agent/print":         {"agent/events", "agent/message", "agent/podspec", "agent/status", "manifests/defaults"},
-		"agent/cli/terminal":  {"agent/stream"},
-		"agent/doctor":        {"agent/checkpoint", "agent/managed", "agent/print", "agent/config", "agent/message", "cri", "manifests/shell"},
-		"agent/cli/wait":      {"agent/cli/client", "agent/print", "agent/status", "manifests", "manifests/poduid"},
-		"agent/once":          {"agent/wake", "agent/print", "agent/disk", "agent/podlog", "agent/runtimewords", "agent/status", "agent/volume", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
-		"cgroups":             {"manifests/poduid"},
-		"cgroups/cgrouptest":  {"cgroups"},
-		"cri":                 {},
-		"cri/critest":         {"cri"},
-		"manifests":           {"manifests/annotations", "manifests/decode", "manifests/documents", "manifests/patient", "manifests/poduid", "manifests/shell"},
-		"manifests/documents": {"manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/poduid", "manifests/validate", "manifests/workload"},
-		"manifests/decode":    {},
-		"manifests/fetch":     {"manifests", "manifests/decode", "manifests/patient"},
-		"manifests/defaults":  {"manifests/imagename"},
-		"manifests/patient":   {},
-		"manifests/podfiles":  {},
-		"manifests/poduid":    {},
-		"manifests/imagename": {},
-		"manifests/validate":  {"manifests/imagename", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/podfiles", "manifests/poduid"},
-		"manifests/shell":     {},
-		"manifests/workload":  {"manifests/annotations", "manifests/decode"},
-		"agent/e2e":           {"agent/e2e/rig"},
-		"agent/e2e/golden":    {},
-		"agent/e2e/rig":       {"agent/managed"},
+		"agent/cli/check":      {"agent/print", "agent/config", "agent/objects", "agent/status", "manifests", "manifests/defaults", "manifests/documents"},
+		"agent/cli/client":     {"agent/print", "agent/clip", "agent/events", "agent/hold", "agent/shutdown", "agent/status", "cri", "manifests", "manifests/annotations", "manifests/decode"},
+		"agent/cli/clitest":    {"agent/server", "agent/status"},
+		"agent/cli/command":    {"agent/choice", "agent/cli/client", "agent/print", "agent/config", "agent/status", "manifests/annotations", "manifests/decode"},
+		"agent/cli/cp":         {"agent/print", "agent/disk", "agent/runtimewords", "agent/stream"},
+		"agent/cli/forward":    {"agent/print", "agent/stream"},
+		"agent/cli/diff":       {"agent/admission", "agent/checkpoint", "agent/cli/client", "agent/print", "agent/config", "agent/hold", "agent/outlook", "agent/plan", "agent/podstatus", "agent/rollout", "agent/status", "agent/update", "manifests"},
+		"agent/cli/support":    {"agent/message", "manifests", "manifests/decode"},
+		"agent/cli/owner":      {"agent/cli/client", "agent/cli/command"},
+		"agent/cli/logs":       {"agent/cli/client", "agent/print", "agent/podlog", "manifests/defaults"},
+		"agent/print":          {"agent/events", "agent/message", "agent/podspec", "agent/status", "manifests/defaults"},
+		"agent/cli/terminal":   {"agent/stream"},
+		"agent/doctor":         {"agent/checkpoint", "agent/managed", "agent/print", "agent/config", "agent/message", "cri", "manifests/shell"},
+		"agent/cli/wait":       {"agent/cli/client", "agent/print", "agent/status", "manifests", "manifests/poduid"},
+		"agent/once":           {"agent/wake", "agent/print", "agent/disk", "agent/podlog", "agent/runtimewords", "agent/status", "agent/volume", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
+		"cgroups":              {"manifests/poduid"},
+		"cgroups/cgrouptest":   {"cgroups"},
+		"cri":                  {},
+		"cri/critest":          {"cri"},
+		"manifests":            {"manifests/annotations", "manifests/decode", "manifests/documents", "manifests/patient", "manifests/poduid", "manifests/shell"},
+		"manifests/documents":  {"manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/poduid", "manifests/validate", "manifests/workload"},
+		"manifests/decode":     {},
+		"manifests/devicename": {},
+		"manifests/fetch":      {"manifests", "manifests/decode", "manifests/patient"},
+		"manifests/defaults":   {"manifests/imagename"},
+		"manifests/patient":    {},
+		"manifests/podfiles":   {},
+		"manifests/poduid":     {},
+		"manifests/imagename":  {},
+		"manifests/validate":   {"manifests/imagename", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/devicename", "manifests/podfiles", "manifests/poduid"},
+		"manifests/shell":      {},
+		"manifests/workload":   {"manifests/annotations", "manifests/decode"},
+		"agent/e2e":            {"agent/e2e/rig"},
+		"agent/e2e/golden":     {},
+		"agent/e2e/rig":        {"agent/managed"},
 
 		// What is said of pods in annotations is read by many, and reads nothing but YAML's places.
 		"manifests/annotations": {"manifests/decode"},
@@ -306,7 +307,7 @@ func TestRoomsHaveTestsOfTheirOwn(t *testing.T) {
 
 // maxRelease is how many bytes the release may have. Templates, of which help is
 // made, call methods by name: the linker keeps those that are never called, too.
-const maxRelease = 32_000_000
+const maxRelease = 32_500_000
 
 // The release is built as make builds it.
 func TestTheReleaseIsSmall(t *testing.T) {

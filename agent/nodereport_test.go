@@ -18,6 +18,7 @@ import (
 
 	"monopod/agent/node"
 	"monopod/agent/pleg"
+	"monopod/agent/status"
 	"monopod/cri"
 )
 
@@ -316,4 +317,35 @@ func TestWhatTheMachineSaysOfItself(t *testing.T) {
 	if i := node.ReadNodeInfo(t.TempDir(), "b", ""); i.MachineID != "" || i.OSImage != "Linux" {
 		t.Errorf("%+v", i)
 	}
+}
+
+// The node has the resources of devices, of which root alone learns who has which.
+func TestTheNodeHasResourcesOfDevices(t *testing.T) {
+	onDevices(t, func(r *rig) {
+		r.connects("tty0", "/dev/null")
+		r.connects("tty1", "/dev/zero")
+		r.want(usesSerial("web", "img:1"))
+		stop := r.reporter(func(n *node.Reporter) { n.Devices = r.devices })
+		defer stop()
+		n := r.store.Node()
+		for what, list := range map[string]v1.ResourceList{"capacity": n.Status.Capacity, "allocatable": n.Status.Allocatable} {
+			if count := list["example.com/serial"]; count.Value() != 2 {
+				t.Errorf("%s is %v", what, list)
+			}
+		}
+		all := status.DevicesOf(n)
+		if len(all) != 2 || strings.Join(all[0].Holders, ",") != "default/web-n/c" || len(all[1].Holders) > 0 {
+			t.Errorf("devices are %+v", all)
+		}
+	})
+}
+
+func TestANodeWithoutResourcesOfDevices(t *testing.T) {
+	live(t, func(r *rig) {
+		stop := r.reporter(func(n *node.Reporter) { n.Devices = r.devices })
+		defer stop()
+		if n := r.store.Node(); n.Annotations != nil {
+			t.Errorf("annotations %v", n.Annotations)
+		}
+	})
 }

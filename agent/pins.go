@@ -65,14 +65,11 @@ func (a *Agent) newPins(once bool) (*pinning.Keeper, error) {
 	return k, nil
 }
 
-// assignCPUs assigns CPUs to the pods that run. Those that cannot have theirs run on, on CPUs that
-// they share.
-func assignCPUs(t *admission.Table, shared *worker.Pool, checkpoints []*checkpoint.Checkpoint) {
-	if shared.CPUs == nil {
-		return
-	}
-	t.AssignCPUs(shared.CPUs, checkpoints, func(p *manifests.Pod, r *admission.Rejection) {
-		shared.Log.Warn("pod runs on CPUs that it shares: it cannot have its own", "pod", p.Key().String(), "reason", r.Reason, "err", r.Message)
+// assignOwn assigns CPUs and devices to the pods that run. Those that cannot have theirs run on: on
+// CPUs that they share, and without the devices until they start again.
+func assignOwn(t *admission.Table, shared *worker.Pool, checkpoints []*checkpoint.Checkpoint) {
+	t.Assign(shared.CPUs, shared.Devices, checkpoints, func(p *manifests.Pod, r *admission.Rejection) {
+		shared.Log.Warn("pod runs without CPUs or devices of its own: it cannot have them", "pod", p.Key().String(), "reason", r.Reason, "err", r.Message)
 		shared.Events.Record(events.About(p.Pod), v1.EventTypeWarning, r.Reason, r.Message)
 	})
 }

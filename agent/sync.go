@@ -109,7 +109,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 		rules:  func() rollout.Rules { return rollout.Rules{} },
 		trials: &l.trials, follow: &l.follow, down: l.down, tells: &l.tells, running: &l.running}
 	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, running: &l.running, write: shared.Disk.Root.RetainObjects, saved: make(chan error)}
-	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up, Network: shared.Watch.NoNetwork, AskNetwork: shared.Watch.AskNetwork, Uids: l.table.Uids,
+	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Devices: shared.Devices, Events: shared.Events, Up: shared.Watch.Up, Network: shared.Watch.NoNetwork, AskNetwork: shared.Watch.AskNetwork, Uids: l.table.Uids,
 		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
 	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, limits: l.trials.limitsOf}
 	return l
@@ -171,6 +171,8 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.imagesCame(names)
 		case f := <-l.facts:
 			l.takeFacts(f)
+		case <-l.shared.Devices.Came():
+			l.devicesCame()
 		case <-tick.C:
 			l.tick(ctx)
 		}
@@ -370,6 +372,19 @@ func (l *syncLoop) imagesCame(names []string) {
 		}
 		if p := r.sent.Next; p != nil && gc.Concerns(p.Pod, names) {
 			r.task.ImagesCame()
+		}
+	}
+}
+
+// devicesCame lets pods start that wait for devices: some have come or gone.
+func (l *syncLoop) devicesCame() {
+	l.table.DevicesChanged()
+	for _, r := range l.pods.working() {
+		if p := r.sent.Pod; p != nil && l.shared.Devices.Concern(p.Pod) {
+			r.worker.DevicesCame()
+		}
+		if p := r.sent.Next; p != nil && l.shared.Devices.Concern(p.Pod) {
+			r.task.DevicesCame()
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (a *Agent) newHosts(m *node.Node, former []*checkpoint.Checkpoint) *podhost
 // newNodeReporter returns the reporter of the Node, which sends heartbeats while the sync loop
 // turns.
 func (a *Agent) newNodeReporter(m *node.Node) *node.Reporter {
-	r := &node.Reporter{Machine: m, Store: a.store, Cri: a.cri, Runtime: a.watch, Events: a.events, Turned: a.sync.lastTurn, Late: 2*syncTick + node.NodeEvery/2, Log: a.log,
+	r := &node.Reporter{Machine: m, Store: a.store, Cri: a.cri, Runtime: a.watch, Devices: a.devices, Events: a.events, Turned: a.sync.lastTurn, Late: 2*syncTick + node.NodeEvery/2, Log: a.log,
 		Info: node.ReadNodeInfo("/", m.Boot.ID, a.version), Measure: node.ReadSignals, Other: make(chan struct{}, 1),
 		Full: func() (int, bool) { return a.images.Bounds().High, a.images.Shortfall().Bytes > 0 }, Pressed: map[v1.NodeConditionType]time.Time{}}
 	r.Port = a.server.Port
@@ -199,8 +199,12 @@ func (a *Agent) listenPodResources() *podresources.Server {
 		Pod:         a.store.Pod,
 		CPUs:        func(uid, container string) []int { return a.pins.Own(uid, container) },
 		Allocatable: func() []int { return a.pins.Allocatable() },
-		Count:       a.metrics.PodResources,
-		Log:         a.log,
+		Devices: func(p *v1.Pod, container string) map[string][]string {
+			return a.devices.Own(p.Namespace+"/"+p.Name, string(p.UID), container)
+		},
+		AllDevices: a.devices.Allocatable,
+		Count:      a.metrics.PodResources,
+		Log:        a.log,
 	})
 	if err != nil {
 		text := "no client can ask for the resources of pods until monopod starts again: " + err.Error()

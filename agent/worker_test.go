@@ -25,6 +25,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/cnicache"
 	"monopod/agent/config"
+	"monopod/agent/devices"
 	"monopod/agent/events"
 	"monopod/agent/gc"
 	"monopod/agent/hold"
@@ -88,6 +89,7 @@ type rig struct {
 	boot      checkpoint.Boot                                                      // zero: this machine's
 	system    string                                                               // the CPUs as in /sys/devices/system; "": this machine's
 	pins      *pinning.Keeper                                                      // of the agent
+	devices   *devices.Keeper                                                      // likewise
 	cgroups   *node.PodCgroups                                                     // nil: pods have none
 	mangle    func(args, reply any)                                                // see life; must be set before start
 	known     []*manifests.Pod                                                     // last good versions that start found
@@ -243,6 +245,13 @@ func (r *rig) start() {
 	ws.Disk.Objects.Start(root.Objects(log))
 	root.UseObjects(ws.Disk.Objects.All)
 	r.root = root
+	at := settings.Devices(cfg)
+	at.Unwatched = true
+	at.SpecDirs = []string{filepath.Join(r.dir, "cdi")}
+	r.devices = devices.New(at, log, func(reason, text string) {
+		r.events.Record(events.NodeRef("n"), v1.EventTypeWarning, reason, message.Private(text))
+	})
+	ws.Devices = r.devices
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
 	pinned := settings.Pinning(cfg, false)
 	pinned.System = r.system
@@ -254,7 +263,7 @@ func (r *rig) start() {
 	if r.pins != nil {
 		r.pins.Assigned = r.metrics.Pinned
 	}
-	assignCPUs(r.sync.table, ws, checkpoints)
+	assignOwn(r.sync.table, ws, checkpoints)
 	r.sync.trials.limits = func(p *v1.Pod) update.Limits {
 		c := r.settings.Load()
 		return update.LimitsOf(p, c.UpdateHealth, c.UpdateStable)
@@ -276,6 +285,7 @@ func (r *rig) start() {
 	parts.Go(func() { trash.Run(ctx) })
 	parts.Go(func() { r.hosts.Run(ctx) })
 	parts.Go(func() { r.pins.Run(ctx) })
+	parts.Go(func() { r.devices.Run(ctx) })
 	parts.Go(func() { r.sync.Run(ctx, r.offers, r.watch) })
 	r.stop = func() {
 		cancel()

@@ -49,12 +49,22 @@ type Info struct {
 	SandboxImage string   // from which sandboxes are created
 	CNIConf      string   // the folder of network configurations
 	CNIBin       []string // the folders of network plugins
+	CDI          bool     // it gives CDI devices to containers
 }
 
 // Info returns what the runtime reports of its settings: containerd all of it, CRI-O only the
-// sandbox image.
+// sandbox image. A containerd before 1.7 has no CDI, and no folders of its specifications; one in
+// which it can be turned off says in enableCDI whether it is.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	r, err := call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{Verbose: true})
+	if err != nil {
+		return Info{}, err
+	}
+	return infoOf(r.GetInfo()["config"]), nil
+}
+
+// infoOf reads the configuration that a runtime reports.
+func infoOf(text string) Info {
 	var config struct {
 		SandboxImage string `json:"sandboxImage"`
 		CNI          struct {
@@ -62,14 +72,17 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 			Bin  string   `json:"binDir"` // until containerd 2.0
 			Bins []string `json:"binDirs"`
 		} `json:"cni"`
+		CDIDirs   []string `json:"cdiSpecDirs"`
+		EnableCDI *bool    `json:"enableCDI"`
 	}
-	if err != nil || json.Unmarshal([]byte(r.GetInfo()["config"]), &config) != nil {
-		return Info{}, err
+	if json.Unmarshal([]byte(text), &config) != nil {
+		return Info{}
 	}
 	if config.CNI.Bin != "" && len(config.CNI.Bins) == 0 {
 		config.CNI.Bins = []string{config.CNI.Bin}
 	}
-	return Info{config.SandboxImage, config.CNI.Conf, config.CNI.Bins}, nil
+	hasCDI := len(config.CDIDirs) > 0 && (config.EnableCDI == nil || *config.EnableCDI)
+	return Info{config.SandboxImage, config.CNI.Conf, config.CNI.Bins, hasCDI}
 }
 
 // SandboxImage returns the image from which sandboxes are created, "" if the runtime does not

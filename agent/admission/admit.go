@@ -17,19 +17,25 @@ type Rejection struct {
 	Message message.Text
 }
 
-// check returns why the pod cannot run on the node beside the pods in the totals; nil: it can. own
+// owned is what pods have for themselves of what they request.
+type owned struct {
+	admit func(*manifests.Pod) *Rejection // checks CPUs and devices
+	is    func(resource string) bool      // a resource is one of devices, which admit checks
+}
+
+// check returns why the pod cannot run on the node beside the pods in the totals; nil: it can. has
 // is what its name has in the totals, and spared what it may have of resources that the node does
-// not provide. cpus checks what it requests of CPUs of its own. It changes nothing. The first check that fails gives the result: checks that only
+// not provide. It changes nothing. The first check that fails gives the result: checks that only
 // another manifest passes come before those that may pass later.
-func check(p *manifests.Pod, c, own, spared *claims, t *totals, f *node.Facts, cpus func(*manifests.Pod) *Rejection) *Rejection {
+func check(p *manifests.Pod, c, has, spared *claims, t *totals, f *node.Facts, o owned) *Rejection {
 	checks := []func() *Rejection{
 		func() *Rejection { return AdmitOS(p.Pod) },
 		func() *Rejection { return admitSysctls(p.Pod, f) },
 		func() *Rejection { return admitGroups(p.Pod, f) },
 		func() *Rejection { return admitNode(p.Pod, f) },
-		func() *Rejection { return cpus(p) },
+		func() *Rejection { return o.admit(p) },
 		func() *Rejection { return admitPorts(p.Key(), c, t) },
-		func() *Rejection { return admitResources(c, own, spared, t, f) },
+		func() *Rejection { return admitResources(c, has, spared, t, f, o.is) },
 		func() *Rejection { return admitAppArmor(p.Pod, f) },
 	}
 	for _, check := range checks {

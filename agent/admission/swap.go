@@ -89,8 +89,8 @@ func (s *Table) fitting(moving []*mover) []*mover {
 // fitsAfter reports whether a mover can be admitted once all have moved.
 func (s *Table) fitsAfter(m *mover, moving []*mover) (fits bool) {
 	err := panics.Contain(func() {
-		cpus := func(p *manifests.Pod) *Rejection { return s.admitMoved(p, moving) }
-		fits = s.uidMoves(m, moving) && check(m.pod, &m.claims, &m.claims, &s.entries[m.key].spared, &s.totals, &s.facts, cpus) == nil
+		theirs := owned{func(p *manifests.Pod) *Rejection { return s.admitMoved(p, moving) }, s.devices.Has}
+		fits = s.uidMoves(m, moving) && check(m.pod, &m.claims, &m.claims, &s.entries[m.key].spared, &s.totals, &s.facts, theirs) == nil
 	})
 	return err == nil && fits
 }

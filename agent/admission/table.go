@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/devices"
 	"monopod/agent/node"
 	"monopod/agent/panics"
 	"monopod/agent/pinning"
@@ -25,6 +26,7 @@ type Table struct {
 	checks   int                        // the number of checks for Room so far
 	asked    question
 	cpus     *pinning.Keeper // nil: pods share all CPUs
+	devices  *devices.Keeper // nil: no resource is made of devices
 }
 
 // entry is the allocation of one pod name.
@@ -37,7 +39,7 @@ type entry struct {
 	back    claims         // of that version
 	spared  claims         // what older agents let the pod have of resources that the node does not provide
 	counted claims         // the sum of these, as in the totals
-	holder  cpuHolder
+	holder  ownHolder
 }
 
 // NewTable returns the allocations as previous agents left them: an admitted pod keeps its
@@ -148,7 +150,7 @@ func (s *Table) fits(p *manifests.Pod, c *claims) *Rejection {
 	if at == nil {
 		at = &entry{}
 	}
-	return check(p, c, &at.counted, &at.spared, &s.totals, &s.facts, s.admitCPUs)
+	return check(p, c, &at.counted, &at.spared, &s.totals, &s.facts, owned{s.admitOwn, s.devices.Has})
 }
 
 // question is the version that Room last checked, with its claims.
@@ -180,7 +182,7 @@ func (s *Table) Take(p *manifests.Pod) *Rejection {
 	if r := s.takeUID(p); r != nil {
 		return r
 	}
-	if r := s.takeCPUs(p); r != nil {
+	if r := s.takeOwn(p); r != nil {
 		return r
 	}
 	c := s.takeAsked(p)
@@ -204,6 +206,9 @@ func (s *Table) TakeFreed() bool {
 	return freed
 }
 
+// DevicesChanged records that devices have come or gone: pods may wait for them.
+func (s *Table) DevicesChanged() { s.freed = true }
+
 // Spare lets a version that an older agent accepted, and that may be restored, have what it had
 // then of resources that the node does not provide.
 func (s *Table) Spare(p *manifests.Pod) {
@@ -216,7 +221,7 @@ func (s *Table) Spare(p *manifests.Pod) {
 func (s *Table) Reserve(p *manifests.Pod) {
 	at := s.entry(p.Key())
 	at.former, at.back = p, s.count(p.Pod)
-	s.reserveCPUs(at)
+	s.reserveOwn(at)
 	s.recount(p.Key(), at)
 }
 
@@ -231,7 +236,7 @@ func (s *Table) Unreserve(key manifests.Key) {
 // TakeOver makes p, which has the same claims, the admitted version of its name.
 func (s *Table) TakeOver(p *manifests.Pod) {
 	s.entry(p.Key()).pod = p
-	s.takeCPUs(p) // the same, for the same containers
+	s.takeOwn(p) // the same, for the same containers
 }
 
 // Free releases the admitted version of a pod name. It may still run: its allocation becomes free
@@ -247,7 +252,7 @@ func (s *Table) Free(key manifests.Key) {
 // unreserve frees the room of the version that may be restored. The caller must recount afterwards.
 func (s *Table) unreserve(key manifests.Key, at *entry) {
 	at.former, at.back = nil, claims{}
-	s.unreserveCPUs(key, at)
+	s.unreserveOwn(key, at)
 }
 
 // release makes the admitted version a previous one. The caller must recount afterwards.
@@ -280,10 +285,11 @@ func (s *Table) Update(key manifests.Key, cleared, ended bool) {
 	at.over = over
 	s.recount(key, at)
 	if runsAgain {
-		s.takeCPUs(at.pod) // if others have them by now, it shares CPUs
+		at.holder = at.holder.with(string(at.pod.UID)) // what it gets later is its own, too
+		s.takeOwn(at.pod)                              // if others have them by now, it runs without
 	}
 	if cleared || over {
-		s.clearCPUs(key, at)
+		s.clearOwn(key, at)
 	}
 }
 
@@ -293,7 +299,7 @@ func (s *Table) Remove(key manifests.Key) {
 		s.totals.replace(key, &at.counted, &claims{})
 		s.freed = s.freed || (&claims{}).isLess(&at.counted)
 		delete(s.entries, key)
-		s.freeCPUs(at.holder)
+		s.freeOwn(key, nil, at.holder)
 	}
 	if s.Uids.keep(key) {
 		s.freed = true

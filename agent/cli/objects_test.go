@@ -178,3 +178,25 @@ Pods:               <none>
 		t.Errorf("%s", out.String())
 	}
 }
+
+// The devices of the node are told with the containers that have them.
+func TestDevicesOfTheNodeAreDescribed(t *testing.T) {
+	n := habitNode()
+	status.SetDevices(n, []status.Device{
+		{Resource: "example.com/serial", Device: "/dev/ttyUSB0", Holders: []string{"default/a-n/c", "default/b-n/c"}},
+		{Resource: "example.com/serial", Device: "/dev/ttyUSB1", Missing: true, Holders: []string{"default/d-n/c"}},
+		{Resource: "example.com/serial", Device: "/dev/ttyUSB2"},
+	})
+	var out bytes.Buffer
+	print.DescribeNode(&out, print.NodeFacts{Node: n}, print.Format{Now: clitest.Now, Columns: 100})
+	want := `Devices:
+  RESOURCE             DEVICE                CONTAINERS
+  example.com/serial   /dev/ttyUSB0          default/a-n/c, default/b-n/c
+  example.com/serial   /dev/ttyUSB1 (gone)   default/d-n/c
+  example.com/serial   /dev/ttyUSB2          -
+Pods:               <none>
+`
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%s", out.String())
+	}
+}

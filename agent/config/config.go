@@ -69,7 +69,8 @@ type Config struct {
 	CPUPolicy                    string            // none or static
 	CPUOptions                   map[string]string // of static
 	CPUEvery                     time.Duration
-	ReservedCPUs                 string // a list such as 0-1,8; "": none in particular
+	ReservedCPUs                 string            // a list such as 0-1,8; "": none in particular
+	Devices                      map[string]Device // by the resource that stands for them
 	SingleProcessOOMKill         bool
 	FailSwapOn                   bool
 
@@ -113,6 +114,16 @@ type Config struct {
 type ShutdownPriority struct {
 	Priority int32 `json:"priority"`
 	Seconds  int64 `json:"shutdownGracePeriodSeconds"`
+}
+
+// Device is the devices of which the settings make a resource. The zero value of a field is its
+// default.
+type Device struct {
+	Paths       []string `json:"paths,omitempty"`
+	CDI         []string `json:"cdi,omitempty"`
+	Permissions string   `json:"permissions,omitempty"` // "": rw
+	Count       int      `json:"count,omitempty"`       // how many containers may have one at a time; 0: one
+	Shared      bool     `json:"shared,omitempty"`      // any number may
 }
 
 // DefaultPodLogs is the folder of the containers' logs, as for the kubelet.

@@ -104,6 +104,9 @@ func TestReadFile(t *testing.T) {
 			c.CPUPolicy, c.CPUEvery, c.ReservedCPUs = "static", 3*time.Second, "0-1,8"
 			c.CPUOptions = map[string]string{"full-pcpus-only": "true", "strict-cpu-reservation": "false"}
 		}},
+		{"devices", "devices: {example.com/serial: {paths: [/dev/ttyUSB*], permissions: r, count: 2}, example.com/gpu: {cdi: [example.com/gpu=0], shared: true}}", func(c *Config) {
+			c.Devices = map[string]Device{"example.com/serial": {Paths: []string{"/dev/ttyUSB*"}, Permissions: "r", Count: 2}, "example.com/gpu": {CDI: []string{"example.com/gpu=0"}, Shared: true}}
+		}},
 		{"security", "seccompDefault: true\nallowedUnsafeSysctls: [net.core.somaxconn, kernel.msg*]\n", func(c *Config) {
 			c.SeccompDefault, c.AllowedUnsafeSysctls = true, []string{"net.core.somaxconn", "kernel.msg*"}
 		}},
@@ -199,6 +202,16 @@ func TestReadFileProblems(t *testing.T) {
 		{"cpus checked too often", "cpuManagerReconcilePeriod: 999ms", "F:1:28: cpuManagerReconcilePeriod: must be between 1s and 1h0m0s"},
 		{"cpus checked too rarely", "cpuManagerReconcilePeriod: 61m", "F:1:28: cpuManagerReconcilePeriod: must be between 1s and 1h0m0s"},
 		{"reserved cpus", "reservedSystemCPUs: 3-1", "F:1:21: reservedSystemCPUs: no list of cpus such as 0-1,8"},
+		{"a resource of no domain", "devices: {serial: {paths: [/dev/x]}}", "F:1:11: devices: no name of a resource for devices, such as example.com/serial"},
+		{"a resource of Kubernetes", "devices: {kubernetes.io/serial: {paths: [/dev/x]}}", "F:1:11: devices: no name of a resource for devices"},
+		{"no device", "devices: {example.com/x: {permissions: r}}", "F:1:11: devices: names no device: give paths such as /dev/ttyUSB*, or names in cdi"},
+		{"permissions that are none", "devices: {example.com/x: {paths: [/dev/x], permissions: rwx}}", "F:1:11: devices: permissions must be of the letters r, w and m"},
+		{"a path that leads nowhere", "devices: {example.com/x: {paths: [ttyUSB0]}}", "F:1:11: devices: paths must be absolute paths, or patterns of such: /dev/ttyUSB*"},
+		{"a pattern that is none", "devices: {example.com/x: {paths: ['/dev/tty[']}}", "F:1:11: devices: paths must be absolute paths"},
+		{"a CDI name that is none", "devices: {example.com/x: {cdi: [gpu]}}", "F:1:11: devices: a name in cdi must be the full name of a CDI device, such as example.com/gpu=0"},
+		{"a count below nothing", "devices: {example.com/x: {paths: [/dev/x], count: -1}}", "F:1:11: devices: count must not be negative"},
+		{"a count of what is shared", "devices: {example.com/x: {paths: [/dev/x], count: 2, shared: true}}", "F:1:11: devices: count contradicts shared: true"},
+		{"a slip in a device", "devices: {example.com/x: {path: [/dev/x]}}", `F:1:27: devices: unknown field: did you mean "paths"?`},
 		{"a sysctl", "allowedUnsafeSysctls:\n- vm.swappiness\n", `F:2:3: allowedUnsafeSysctls[0]: the whole machine's`},
 		{"a limit below nothing", "registryPullQPS: -1\nregistryBurst: -2\n", "F:1:18: registryPullQPS: must not be negative|F:2:16: registryBurst: must not be negative"},
 		{"thresholds of images that cannot be", "imageGCHighThresholdPercent: 101\nimageGCLowThresholdPercent: 0\n", "F:1:30: imageGCHighThresholdPercent: must be from 1 to 100|F:2:29: imageGCLowThresholdPercent: must be from 1 to 100"},
@@ -251,7 +264,7 @@ func otherValues() map[string]string {
 		"socket": "/s", "resolvConf": "/r", "clusterDNS": "[10.0.0.1]", "clusterDomain": "c", "cgroupDriver": "systemd", "cgroupRoot": "/c",
 		"cgroupsPerQOS": "false", "enforceNodeAllocatable": "[]", "systemReserved": "{cpu: 1m}", "kubeReserved": "{cpu: 1m}", "systemReservedCgroup": "/system.slice", "kubeReservedCgroup": "/system.slice",
 		"evictionHard": "{memory.available: 1Mi}", "maxPods": "9", "podsPerCore": "9", "podPidsLimit": "9", "cpuCFSQuota": "false",
-		"cpuCFSQuotaPeriod": "1ms", "cpuManagerPolicy": "static", "cpuManagerPolicyOptions": "{full-pcpus-only: 'true'}", "cpuManagerReconcilePeriod": "5s", "reservedSystemCPUs": "0-1", "singleProcessOOMKill": "true", "failSwapOn": "true", "seccompDefault": "true", "keepTerminatedPodVolumes": "true", "podHosts": "true", "allowInsecureManifests": "true",
+		"cpuCFSQuotaPeriod": "1ms", "cpuManagerPolicy": "static", "cpuManagerPolicyOptions": "{full-pcpus-only: 'true'}", "cpuManagerReconcilePeriod": "5s", "reservedSystemCPUs": "0-1", "devices": "{example.com/serial: {paths: [/dev/ttyUSB*]}}", "singleProcessOOMKill": "true", "failSwapOn": "true", "seccompDefault": "true", "keepTerminatedPodVolumes": "true", "podHosts": "true", "allowInsecureManifests": "true",
 		"imageDir": "/i,/j", "updateStrategy": "StopFirst", "updatePolicy": "Replace", "updateHealth": "30s", "followImages": "1h", "updateStable": "20s", "updateWindow": "Sun 02:00-04:00", "updateLockMax": "30m",
 		"allowedUnsafeSysctls": "[net.*]", "crashLoopBackOff.firstContainerRestartPeriod": "1s", "crashLoopBackOff.maxContainerRestartPeriod": "1m",
 		"serializeImagePulls": "true", "maxParallelImagePulls": "9", "registryPullQPS": "9", "registryBurst": "9",

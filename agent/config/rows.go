@@ -62,7 +62,7 @@ func agentRows(c *Config) []row {
 		{"listen", "listen", restart, orNone(text(&c.Listen, "127.0.0.1:10255", must(isAddress, "not of the form host:port"))), "TCP address of the read-only endpoint; \"\" is none. One that is not loopback needs a certificate,\nand clientCAFile or tokenFile. (ours)"},
 		{"healthzPort", "", restart, value(&c.HealthzPort, 0, within(0, 65535, "must be from 0 to 65535")), "TCP port that serves /healthz alone, besides listen: kubeadm asks 10248; 0 is none."},
 		{"healthzBindAddress", "", restart, onLoopback(text(&c.HealthzAddress, defaultHealthz, loopback)), "Its IP address, one of the loopback: for others to ask, there is listen."},
-		{"podResources", "", restart, boolean(&c.PodResources, false), "Whether clients of a kubelet may ask which cpus containers have for themselves, on\npod-resources/kubelet.sock in the root folder. (ours)"},
+		{"podResources", "", restart, boolean(&c.PodResources, false), "Whether clients of a kubelet may ask which cpus and devices containers have for themselves, on\npod-resources/kubelet.sock in the root folder. (ours)"},
 		{"socket", "socket", restart, path(&c.Socket, "/run/monopod.sock"), "Unix socket that the other commands use. (ours)"},
 
 		{"tlsCertFile", "tls-cert-file", restart, path(&c.TLSCert, ""), "Certificate for that address, PEM; with one it speaks TLS only. This file, and those below, are\nread again when they change."},
@@ -112,6 +112,7 @@ func podRows(c *Config) []row {
 		{"cpuManagerPolicyOptions", "", restart, byKey(&c.CPUOptions, cpuOption), "Of static, and refused with none: full-pcpus-only, strict-cpu-reservation,\ndistribute-cpus-across-numa or prefer-align-cpus-by-uncorecache, each \"true\" or \"false\"."},
 		{"cpuManagerReconcilePeriod", "", restart, duration(&c.CPUEvery, 10*time.Second, time.Second, time.Hour), "How often containers are checked for the cpus that are theirs, besides at once after a change, 1s to 1h."},
 		{"reservedSystemCPUs", "", restart, text(&c.ReservedCPUs, "", must(isCPUs, "no list of cpus such as 0-1,8")), "Which cpus are reserved, such as 0-1,8, in place of an amount of cpu in systemReserved and kubeReserved:\nno container has them for itself. \"\" leaves the choice to static."},
+		{"devices", "", restart, byKey(&c.Devices, device), "Resources that pods request in resources.limits, each made of the devices that match paths, or that\nhave a name in cdi: {example.com/serial: {paths: [/dev/ttyUSB*], permissions: rw, count: 1}}. count\nis how many containers may have a device at a time; with shared: true any number. (ours)"},
 		{"singleProcessOOMKill", "", restart, boolean(&c.SingleProcessOOMKill, false), "Out of memory, kill one process and not the container (cgroup v2)."},
 		{"failSwapOn", "", restart, boolean(&c.FailSwapOn, false), "Whether to refuse to start on a machine with swap. Containers get none either way."},
 

@@ -52,6 +52,10 @@ func shown(v any) any {
 		if v == nil {
 			return map[string]Header{}
 		}
+	case map[string]Device:
+		if v == nil {
+			return map[string]Device{}
+		}
 	case []string:
 		if v == nil {
 			return []string{}
@@ -164,7 +168,7 @@ func inYAML(v any) string {
 		}
 	case []string:
 		return "[" + strings.Join(v, ", ") + "]"
-	case map[string]string, map[string]Header: // none has a default
+	case map[string]string, map[string]Header, map[string]Device: // none has a default
 		return "{}"
 	}
 	return fmt.Sprint(v)

@@ -69,6 +69,8 @@ func scenarios() []scenario {
 		{"RecoversAFailedInitContainer", recoversAFailedInitContainer},
 		{"TellsOfAnOOMKill", tellsOfAnOOMKill},
 		{"GivesContainersCPUsOfTheirOwn", givesContainersCPUsOfTheirOwn},
+		{"GivesOnePodADevice", givesOnePodADevice},
+		{"GivesDevicesByName", givesDevicesByName},
 		{"WaitsForAnImage", waitsForAnImage},
 		{"TellsWhatHappened", tellsWhatHappened},
 		{"StartsPodsInOrder", startsPodsInOrder},

@@ -3,11 +3,13 @@ package node
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/devices"
 	"monopod/agent/events"
 	"monopod/agent/message"
 	"monopod/agent/saidonce"
@@ -42,6 +44,7 @@ type Reporter struct {
 	Cri     *cri.Client
 	Runtime Runtime
 	Down    func() bool // the machine shuts down; nil: it does not
+	Devices *devices.Keeper
 	Events  *events.Recorder
 	Turned  func() time.Time // when the sync loop last turned
 	Late    time.Duration    // the greatest age of that time: beyond it the loop counts as stuck and the heartbeat stops
@@ -143,10 +146,23 @@ func (r *Reporter) node(f Facts) *v1.Node {
 		n.Status.Addresses = append(n.Status.Addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip})
 	}
 	n.Status.Addresses = append(n.Status.Addresses, v1.NodeAddress{Type: v1.NodeHostName, Address: r.Machine.Cfg.NodeName})
+	r.addDevices(n)
 	if r.Port != nil {
 		n.Status.DaemonEndpoints.KubeletEndpoint.Port = r.Port()
 	}
 	return n
+}
+
+// addDevices adds the resources that the settings make of devices.
+func (r *Reporter) addDevices(n *v1.Node) {
+	if !r.Devices.Counts() {
+		return
+	}
+	n.Status.Capacity, n.Status.Allocatable = maps.Clone(n.Status.Capacity), maps.Clone(n.Status.Allocatable)
+	for name, count := range r.Devices.Capacity(n.Status.Allocatable.Pods().Value()) {
+		n.Status.Capacity[name], n.Status.Allocatable[name] = count, count
+	}
+	status.SetDevices(n, r.Devices.List())
 }
 
 // askImages requests the images from the runtime every nodeImagesEvery. While it does not answer,

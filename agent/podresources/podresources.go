@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,16 +37,18 @@ const (
 // Config is what is served and where. Any goroutine calls its functions, which must not wait for a
 // disk or a runtime.
 type Config struct {
-	Path        string                              // of the socket
-	Active      func() []*v1.Pod                    // the pods on the node that have not ended
-	Pod         func(key string) (*v1.Pod, bool)    // any pod, by "namespace/name"
-	CPUs        func(uid, container string) []int   // that a container has for itself
-	Allocatable func() []int                        // the CPUs that containers can have for themselves
-	Count       func(method string, isRefused bool) // called for each request; method is list, get or get_allocatable
+	Path        string                                                // of the socket
+	Active      func() []*v1.Pod                                      // the pods on the node that have not ended
+	Pod         func(key string) (*v1.Pod, bool)                      // any pod, by "namespace/name"
+	CPUs        func(uid, container string) []int                     // that a container has for itself
+	Allocatable func() []int                                          // the CPUs that containers can have for themselves
+	Devices     func(p *v1.Pod, container string) map[string][]string // that a container has of resources of the settings, by resource
+	AllDevices  func() map[string][]string                            // that containers can have
+	Count       func(method string, isRefused bool)                   // called for each request; method is list, get or get_allocatable
 	Log         *slog.Logger
 }
 
-// Server serves the API v1.PodResourcesLister of a kubelet: CPUs, no devices and no memory. Run must
+// Server serves the API v1.PodResourcesLister of a kubelet: CPUs and devices, no memory. Run must
 // be called to release what Listen bound. With nil nothing is served, and no method does anything.
 type Server struct {
 	api.UnimplementedPodResourcesListerServer // what newer clients may call
@@ -134,7 +137,7 @@ func (s *Server) Get(_ context.Context, q *api.GetPodResourcesRequest) (*api.Get
 
 // GetAllocatableResources returns what containers can have.
 func (s *Server) GetAllocatableResources(context.Context, *api.AllocatableResourcesRequest) (*api.AllocatableResourcesResponse, error) {
-	return &api.AllocatableResourcesResponse{CpuIds: numbers(s.config.Allocatable())}, nil
+	return &api.AllocatableResourcesResponse{CpuIds: numbers(s.config.Allocatable()), Devices: devices(s.config.AllDevices())}, nil
 }
 
 // of returns what the containers of a pod have: the sidecars first, then the others. Init containers
@@ -143,7 +146,8 @@ func (s *Server) of(p *v1.Pod) *api.PodResources {
 	all := &api.PodResources{Name: p.Name, Namespace: p.Namespace}
 	for _, c := range slices.Concat(sidecars(p), p.Spec.Containers) {
 		own := s.config.CPUs(string(p.UID), c.Name)
-		all.Containers = append(all.Containers, &api.ContainerResources{Name: c.Name, CpuIds: numbers(own)})
+		has := devices(s.config.Devices(p, c.Name))
+		all.Containers = append(all.Containers, &api.ContainerResources{Name: c.Name, CpuIds: numbers(own), Devices: has})
 	}
 	return all
 }
@@ -159,6 +163,16 @@ func numbers(cpus []int) []int64 {
 	var all []int64
 	for _, id := range cpus {
 		all = append(all, int64(id))
+	}
+	return all
+}
+
+// devices returns an entry for each device, as a kubelet has them without a topology.
+func devices(byResource map[string][]string) (all []*api.ContainerDevices) {
+	for _, resource := range slices.Sorted(maps.Keys(byResource)) {
+		for _, id := range byResource[resource] {
+			all = append(all, &api.ContainerDevices{ResourceName: resource, DeviceIds: []string{id}})
+		}
 	}
 	return all
 }

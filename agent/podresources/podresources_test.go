@@ -53,6 +53,13 @@ func (n *node) config(path string) Config {
 			return []int{len(uid), 9}
 		},
 		Allocatable: func() []int { return []int{1, 2, 3} },
+		Devices: func(p *v1.Pod, container string) map[string][]string {
+			if container != "devices" {
+				return nil
+			}
+			return map[string][]string{"example.com/tty": {"/dev/a", "/dev/b"}, "example.com/gpu": {string(p.UID)}}
+		},
+		AllDevices: func() map[string][]string { return map[string][]string{"example.com/tty": {"/dev/c"}} },
 		Count: func(method string, isRefused bool) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
@@ -153,8 +160,30 @@ func TestGetGivesAnyPodByItsWholeName(t *testing.T) {
 func TestAllocatableIsWhatContainersCanHave(t *testing.T) {
 	client, _ := serve(t, (&node{}).config(filepath.Join(t.TempDir(), "s")))
 	got, err := client.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
-	if err != nil || !slices.Equal(got.CpuIds, []int64{1, 2, 3}) || len(got.Devices)+len(got.Memory) > 0 {
+	if err != nil || !slices.Equal(got.CpuIds, []int64{1, 2, 3}) || given(got.Devices) != "example.com/tty [/dev/c]" || len(got.Memory) > 0 {
 		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// given returns devices in words.
+func given(all []*api.ContainerDevices) string {
+	var parts []string
+	for _, d := range all {
+		parts = append(parts, fmt.Sprint(d.ResourceName, " ", d.DeviceIds))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func TestEachDeviceHasAnEntry(t *testing.T) {
+	n := &node{pods: []*v1.Pod{pod("a", "u", "app devices", "app shared")}}
+	client, _ := serve(t, n.config(filepath.Join(t.TempDir(), "s")))
+	got, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodName: "a", PodNamespace: "ns"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	containers := got.PodResources.Containers
+	if has := given(containers[0].Devices); has != "example.com/gpu [u], example.com/tty [/dev/a], example.com/tty [/dev/b]" || len(containers[1].Devices) > 0 {
+		t.Errorf("the first has %s, the other %v", has, containers[1].Devices)
 	}
 }
 

@@ -67,6 +67,9 @@ type Input struct {
 
 	CPUs string // the CPUs on which it runs, such as 1-2,5; "": all
 
+	Devices    []*rt.Device // of the machine
+	CDIDevices []string     // full names of CDI devices
+
 	VolumeImages map[string]string // references by image volume; their SubPaths are paths in the image
 
 	HostsPath          string // file for /etc/hosts; "": none
@@ -115,6 +118,8 @@ func ContainerConfig(p *v1.Pod, c *v1.Container, in Input, n *Host) (*rt.Contain
 		WorkingDir:  c.WorkingDir,
 		Envs:        env.list(),
 		Mounts:      mounts,
+		Devices:     in.Devices,
+		CDIDevices:  cdiDevices(in.CDIDevices),
 		Labels:      containerLabels(p, c, n),
 		Annotations: annotations,
 		LogPath:     LogPath(c.Name, in.Attempt),
@@ -127,6 +132,13 @@ func ContainerConfig(p *v1.Pod, c *v1.Container, in Input, n *Host) (*rt.Contain
 			SecurityContext: security,
 		},
 	}, nil
+}
+
+func cdiDevices(names []string) (all []*rt.CDIDevice) {
+	for _, name := range names {
+		all = append(all, &rt.CDIDevice{Name: name})
+	}
+	return all
 }
 
 // stopSignal returns the signal that stops the container. The kubelet still ignores

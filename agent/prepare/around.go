@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/backoff"
+	"monopod/agent/devices"
 	"monopod/agent/message"
 	"monopod/agent/panics"
 	"monopod/agent/volume"
@@ -34,11 +35,13 @@ func (x *trouble) note(err error) {
 // hangsAfter is how long a check of the machine may take: a file system may never answer.
 const hangsAfter = 10 * time.Second
 
-// around is what a version mounts of the machine, and of volumes that outlive pods. The checks run
+// around is what a version has of the machine: what it mounts of it, and of volumes that outlive pods,
+// and the devices that it requests by their names. The checks run
 // one at a time, in a goroutine that is not waited for.
 type around struct {
-	root string
-	pod  *v1.Pod
+	root    string
+	pod     *v1.Pod
+	devices *devices.Keeper
 
 	known trouble
 	looks chan error // result of the check that runs; nil: none does
@@ -71,10 +74,21 @@ func (a *around) start() {
 	a.looks, a.since = looks, time.Now()
 	go func() {
 		var err error
-		fault := panics.Contain(func() { err = volume.LookAtShared(a.root, a.pod) })
+		fault := panics.Contain(func() { err = a.lookAt() })
 		if fault != nil {
 			err = fault
 		}
 		looks <- err
 	}()
 }
+
+func (a *around) lookAt() error {
+	err := volume.LookAtShared(a.root, a.pod)
+	if err != nil {
+		return err
+	}
+	return a.devices.LookAt(a.pod)
+}
+
+// retry makes the next look check at once what failed.
+func (a *around) retry() { a.known.retry = time.Time{} }

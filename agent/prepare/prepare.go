@@ -16,6 +16,7 @@ import (
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
+	"monopod/agent/devices"
 	"monopod/agent/events"
 	"monopod/agent/image"
 	"monopod/agent/instance"
@@ -30,10 +31,11 @@ import (
 
 // Shared is what all preparations share.
 type Shared struct {
-	Images *image.Puller
-	Disk   *instance.Disk
-	Events *events.Recorder
-	Up     func() bool // the runtime answers
+	Images  *image.Puller
+	Disk    *instance.Disk
+	Devices *devices.Keeper
+	Events  *events.Recorder
+	Up      func() bool // the runtime answers
 	// Network returns why the runtime cannot give pods a network, as far as that is known; "": it
 	// can. AskNetwork requests it from the runtime now, and Network returns the same from then on.
 	Network    func() string
@@ -69,7 +71,7 @@ type Task struct {
 	mu    sync.Mutex
 	want  uint64 // the last look that is requested; 0: none
 	asked uint64 // last looks requested so far
-	came  bool   // images have come that were missing
+	came  bool   // images or devices have come that were missing
 
 	woken      wake.Slot
 	over       chan struct{} // closed once its goroutine has ended
@@ -90,7 +92,7 @@ func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *
 		t.made = left
 	}
 	t.images.set = podimages.NewSet(t.settings())
-	t.around = around{root: s.Disk.Root.Dir, pod: version.Pod}
+	t.around = around{root: s.Disk.Root.Dir, pod: version.Pod, devices: s.Devices}
 	ctx, t.end = context.WithCancel(ctx)
 	all.Go(func() { t.run(ctx) })
 	return t
@@ -127,7 +129,10 @@ func (t *Task) ImagesCame() {
 	t.Wake()
 }
 
-// haveCome reports whether images have come since the last call.
+// DevicesCame makes the task look at once for the devices that were missing.
+func (t *Task) DevicesCame() { t.ImagesCame() }
+
+// haveCome reports whether images or devices have come since the last call.
 func (t *Task) haveCome() (came bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -267,6 +272,7 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 	}
 	if t.haveCome() {
 		t.images.retry()
+		t.around.retry()
 	}
 	lack, failed, again := t.images.look(ctx, t.fetched, sandbox)
 	if lack.Text != "" {

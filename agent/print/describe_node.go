@@ -37,6 +37,7 @@ func DescribeNode(w *bytes.Buffer, n NodeFacts, f Format) {
 	d.lineIf(0, "Held", n.Node.Annotations[status.AnnHeld])
 	d.nodeConditions(n.Node.Status.Conditions)
 	d.nodeResources(n)
+	d.nodeDevices(status.DevicesOf(n.Node))
 	d.nodeDisks(n.Stats)
 	d.nodePods(n.Pods)
 }
@@ -95,6 +96,25 @@ func (d *description) nodeResources(n NodeFacts) {
 			wanted = *resource.NewQuantity(int64(len(slices.DeleteFunc(slices.Clone(n.Pods), func(p v1.Pod) bool { return !hasRoom(&p) }))), resource.DecimalSI)
 		}
 		t.Line(string(name), amount(name, capacity), amount(name, reserved), amount(name, allocatable), amount(name, wanted)+partOf(wanted, allocatable))
+	}
+	t.printIndented(d.w)
+}
+
+// nodeDevices prints the devices of which the settings make resources, and the containers that have
+// them.
+func (d *description) nodeDevices(all []status.Device) {
+	if len(all) == 0 {
+		return
+	}
+	d.line(0, "Devices", "")
+	t := &Table{columns: d.columns}
+	t.Line("RESOURCE", "DEVICE", "CONTAINERS")
+	for _, one := range all {
+		name := one.Device
+		if one.Missing {
+			name += " (gone)"
+		}
+		t.Line(one.Resource, name, strings.Join(one.Holders, ", "))
 	}
 	t.printIndented(d.w)
 }

@@ -37,3 +37,18 @@ func TestHeldPodsAndNodesAreShownAsSuch(t *testing.T) {
 		t.Error("a node is shown as held after its release")
 	}
 }
+
+// Which container has which device is for root.
+func TestDevicesAreShownToRootOnly(t *testing.T) {
+	n := &v1.Node{}
+	status.SetDevices(n, []status.Device{{Resource: "example.com/serial", Device: "/dev/ttyUSB0"}})
+	s := &Server{config: Config{Held: func(string) message.Text { return message.Text{} }}}
+	for _, local := range []bool{true, false} {
+		if got := status.DevicesOf(s.shownNode(n, nil, local)); (len(got) == 1) != local {
+			t.Errorf("local %v: shown %v", local, got)
+		}
+	}
+	if len(status.DevicesOf(n)) != 1 {
+		t.Error("the report is changed")
+	}
+}

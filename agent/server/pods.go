@@ -86,6 +86,8 @@ func (s *Server) shownNode(n *v1.Node, public message.Book, local bool) *v1.Node
 	c := *n
 	s.markHeld(&c.ObjectMeta, "", local)
 	if !local {
+		c.Annotations = maps.Clone(c.Annotations)
+		delete(c.Annotations, status.AnnDevices)
 		c.Status.NodeInfo.MachineID, c.Status.NodeInfo.SystemUUID = "", ""
 		c.Status.Conditions = slices.Clone(c.Status.Conditions)
 		for k := range c.Status.Conditions {

@@ -25,6 +25,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/agent/cpus"
+	"monopod/agent/devices"
 	"monopod/agent/image"
 	"monopod/agent/logrotate"
 	"monopod/agent/managed"
@@ -277,6 +278,19 @@ func Pinning(c config.Config, once bool) pinning.Settings {
 			}
 			s.Policy.Reserved = &sum
 		}
+	}
+	return s
+}
+
+// Devices returns the resources that the settings make of devices.
+func Devices(c config.Config) devices.Settings {
+	s := devices.Settings{Resources: map[string]devices.Resource{}, SpecDirs: devices.SpecDirs, Path: filepath.Join(c.Root, "devices.json")}
+	for name, d := range c.Devices {
+		r := devices.Resource{Paths: d.Paths, CDI: d.CDI, Permissions: cmp.Or(d.Permissions, "rw"), Count: max(d.Count, 1)}
+		if d.Shared {
+			r.Count = 0
+		}
+		s.Resources[name] = r
 	}
 	return s
 }

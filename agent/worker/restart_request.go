@@ -43,8 +43,11 @@ func (w *Worker) ImagesCame() {
 	w.requested.Wake()
 }
 
-// followImages retries at once what failed when an image has come.
-func (w *Worker) followImages(s *plan.Facts) {
+// DevicesCame notifies the worker that devices have come or gone which the pod may request.
+func (w *Worker) DevicesCame() { w.ImagesCame() }
+
+// followArrivals retries at once what failed when an image or a device has come.
+func (w *Worker) followArrivals(s *plan.Facts) {
 	if s.Pod != nil && w.came.Swap(false) {
 		w.retryAll(string(s.Pod.UID))
 	}

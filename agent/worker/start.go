@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -163,6 +164,9 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 	}
 	in := podspec.Input{Attempt: a.Attempt, Image: img.Ref, BackOff: a.BackOff, Revision: a.Revision, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.Volumes}
 	in.CPUs = t.pod.shared.CPUs.Of(a.UID, a.Name)
+	if err := t.giveDevices(ctx, &in, pod, c); err != nil {
+		return nil, err
+	}
 	in.Objects, in.EnvObjects = now, now.EnvOf(pod)[a.Name]
 	in.ImageUID, in.ImageUsername = podspec.ImageUser(img.Image)
 	if in.SubPaths, err = t.pod.files.BindSubPaths(pod, c, in, n); err != nil {
@@ -178,6 +182,29 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 		withUsers(config, m)
 	}
 	return config, err
+}
+
+// giveDevices gives a container the devices that it requests.
+func (t *starter) giveDevices(ctx context.Context, in *podspec.Input, pod *v1.Pod, c *v1.Container) error {
+	given, err := t.pod.shared.Devices.Give(pod, c)
+	if err != nil {
+		return err
+	}
+	in.Devices, in.CDIDevices = given.Devices, given.CDI
+	if len(given.CDI) == 0 {
+		return nil
+	}
+	return t.checkCDI(ctx, given.CDI[0])
+}
+
+// checkCDI returns an error if the runtime would silently make a container without its CDI devices.
+func (t *starter) checkCDI(ctx context.Context, name string) error {
+	info, err := t.pod.shared.Cri.Info(ctx)
+	isContainerd := info.CNIConf != ""
+	if err == nil && isContainerd && !info.CDI {
+		err = fmt.Errorf("the runtime gives containers no CDI devices, such as %s: use containerd 2, or 1.7 with enable_cdi = true in its configuration", name)
+	}
+	return err
 }
 
 // getImages returns the images of a container; see podimages.Set.Of.

@@ -16,6 +16,7 @@ import (
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/cnicache"
+	"monopod/agent/devices"
 	"monopod/agent/events"
 	"monopod/agent/image"
 	"monopod/agent/instance"
@@ -58,6 +59,7 @@ type Pool struct {
 	Suffix         string                   // what the node adds to the names of pods
 	StopsFirst     func(*v1.Pod) bool       // whether the version before stops before anything of the pod is fetched
 	CPUs           *pinning.Keeper          // nil: containers run on all CPUs
+	Devices        *devices.Keeper          // nil: containers get no devices
 	OOMKills       *oom.Kills               // filled from the kernel's log; nil: none are known
 	RuntimeClasses map[string]string        // the runtime's handlers by runtime class
 	Settings       func() plan.PlanSettings // the current ones
@@ -93,7 +95,7 @@ type Worker struct {
 	edits     edits
 	commit    commit
 
-	came      atomic.Bool // images that were missing have come
+	came      atomic.Bool // images or devices that were missing have come
 	objects   atomic.Bool // an object that the pod refers to has changed
 	requested wake.Slot   // restart requests, or changed objects, are waiting
 	mu        sync.Mutex
@@ -197,7 +199,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 		w.pod.shared.Uids.Take(types.UID(uid), w.pod.key) // a previous instance without checkpoint holds its uid, too
 	}
 	s := w.facts(u, seen)
-	w.followImages(&s)
+	w.followArrivals(&s)
 	w.followObjects(&s)
 	s.Stopping, s.PostStart = stopping, hooks
 	w.forgetFinished(seen)

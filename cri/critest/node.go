@@ -58,7 +58,11 @@ func (s *runtimeService) Status(_ context.Context, q *rt.StatusRequest) (*rt.Sta
 		proto.CloneOf(s.r.conditions[rt.NetworkReady]),
 	}}}
 	if q.Verbose {
-		response.Info = map[string]string{"config": fmt.Sprintf(`{"sandboxImage":%q,"cni":{"confDir":"/etc/critest.d","binDirs":["/opt/critest"]}}`, s.r.sandboxImage)}
+		cdi := `,"cdiSpecDirs":["/etc/cdi"]`
+		if s.r.containerd16 {
+			cdi = ""
+		}
+		response.Info = map[string]string{"config": fmt.Sprintf(`{"sandboxImage":%q,"cni":{"confDir":"/etc/critest.d","binDirs":["/opt/critest"]}%s}`, s.r.sandboxImage, cdi)}
 	}
 	if s.r.containerd16 {
 		return response, nil

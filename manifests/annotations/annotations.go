@@ -49,6 +49,7 @@ var annotations = []Annotation{
 	{"monopod.backoff", InRuntime, "A container's crash-loop back-off, for the next agent.", "written by monopod"},
 	{BackOffFirst, InManifests, "How long a container of the pod that crashed again waits before its second restart; the first is immediate.", "a duration from 100ms to 24h, such as 10s or 5m"},
 	{BackOffMax, InManifests, "The longest such wait of the pod's containers.", "a duration from 100ms to 24h, such as 10s or 5m"},
+	{"monopod.devices", OnServed, "The devices of the node of which the settings make resources, and which containers have them, for root only.", "written by monopod"},
 	{"monopod.env-objects", InRuntime, "A digest of the objects that a container's variables were made of.", "written by monopod"},
 	{FollowImages, InManifests, "How often it is checked whether a tag of the pod's images has moved; then the pod is updated to the image that the tag means now.", "a duration from 10m to 720h, such as 1h, or 0s for never"},
 	{"monopod.held", OnServed, "Why the pod or the node is held, and until when.", "written by monopod"},

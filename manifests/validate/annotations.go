@@ -11,6 +11,7 @@ import (
 
 	"monopod/manifests/annotations"
 	"monopod/manifests/decode"
+	"monopod/manifests/devicename"
 	"monopod/manifests/imagename"
 )
 
@@ -31,6 +32,20 @@ func (c *checker) annotations(p *field.Path) {
 	c.backOff(p)
 	c.order(p)
 	c.update(p)
+	c.cdi(p)
+}
+
+// cdi checks the names of the CDI devices that annotations give to the pod's containers.
+func (c *checker) cdi(p *field.Path) {
+	all := devicename.Annotated(c.pod.Annotations)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		for _, name := range all[key] {
+			if err := devicename.CheckCDI(name); err != nil {
+				c.addLately(p.Key(key), decode.Invalid(field.Invalid(nil, decode.Clip(name), err.Error()+"; several have commas between, without spaces")))
+				break
+			}
+		}
+	}
 }
 
 // annotation checks the name of one annotation. Those of other programs are not checked.

@@ -14,6 +14,7 @@ import (
 
 	"monopod/manifests/decode"
 	"monopod/manifests/defaults"
+	"monopod/manifests/devicename"
 )
 
 // resources checks a container's resources.
@@ -68,6 +69,10 @@ func (c *checker) resourceName(p *field.Path, name v1.ResourceName) {
 	if isComputeResource(name) {
 		return
 	}
+	if devicename.Is(string(name)) {
+		c.deviceName(p, name)
+		return
+	}
 	if !strings.Contains(string(name), "/") {
 		c.add(field.Invalid(p, string(name), "must be a standard resource type (cpu, memory, ephemeral-storage, hugepages-<size>) or fully qualified, like example.com/dongle"))
 		return
@@ -75,6 +80,14 @@ func (c *checker) resourceName(p *field.Path, name v1.ResourceName) {
 	c.invalid(p, string(name), validation.IsQualifiedName(string(name)))
 	if strings.HasPrefix(string(name), v1.DefaultResourceRequestsPrefix) {
 		c.add(field.Invalid(p, string(name), "must not begin with "+v1.DefaultResourceRequestsPrefix))
+	}
+}
+
+// deviceName checks the name of a resource that names a device.
+func (c *checker) deviceName(p *field.Path, name v1.ResourceName) {
+	_, err := devicename.Parse(string(name))
+	if err != nil {
+		c.add(field.Invalid(p, string(name), err.Error()))
 	}
 }
 
@@ -95,12 +108,14 @@ func (c *checker) amount(p *field.Path, name v1.ResourceName, q resource.Quantit
 }
 
 // requestWithin checks a request against its limit. A resource that cannot be overcommitted must
-// have a limit equal to its request.
+// have a limit equal to its request, but for a device that is requested by its name, as in podman
+// kube play.
 func (c *checker) requestWithin(p *field.Path, name v1.ResourceName, r *v1.ResourceRequirements) {
 	request := r.Requests[name]
 	limit, limited := r.Limits[name]
 	exact := defaults.IsHugePages(name) || !isComputeResource(name)
 	switch {
+	case !limited && devicename.Is(string(name)):
 	case !limited && exact:
 		c.add(field.Required(p, "Limit must be set for non overcommitable resources"))
 	case limited && exact && request.Cmp(limit) != 0:

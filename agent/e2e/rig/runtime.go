@@ -140,6 +140,9 @@ func (r *Runtime) ImageBytes() uint64 { return r.kind.imageBytes }
 // MountsImages says whether the runtime mounts images as volumes.
 func (r *Runtime) MountsImages() bool { return r.Version != Distro }
 
+// HasCDI says whether the runtime gives CDI devices to containers.
+func (r *Runtime) HasCDI() bool { return r.Version != Distro }
+
 // Serve has the runtime, which runs, ask addr, over plain http and with the passwords for
 // it, for the images of a host: that one, or if a mirror has no passwords addr itself. It
 // returns which.

@@ -10,9 +10,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/cpus"
+	"monopod/agent/devices"
 	"monopod/agent/node"
 	"monopod/agent/pinning"
 	"monopod/manifests"
@@ -22,7 +24,7 @@ import (
 // themselves. Of all else there is enough.
 func onSixCPUs(t *testing.T) *tabled {
 	s := tableOn(t, plenty())
-	s.AssignCPUs(keeper(t), nil, nil)
+	s.Assign(keeper(t), nil, nil, nil)
 	return s
 }
 
@@ -148,7 +150,7 @@ func TestCPUsAreKeptAfterARestart(t *testing.T) {
 	for name, k := range map[string]*pinning.Keeper{"the record holds": s.cpus, "the record is lost": keeper(t)} {
 		next := &tabled{T: t, refused: map[manifests.Key]Waiter{}, Table: NewTable(*plenty(), left, func(*v1.Pod, error) {})}
 		next.Reserve(former)
-		next.AssignCPUs(k, left, func(p *manifests.Pod, r *Rejection) { t.Errorf("%s: %s is told %v", name, p.Name, r) })
+		next.Assign(k, nil, left, func(p *manifests.Pod, r *Rejection) { t.Errorf("%s: %s is told %v", name, p.Name, r) })
 		next.runsOn(tried, "1")
 		next.shares(2)
 		next.Unreserve(former.Key())
@@ -199,5 +201,133 @@ func TestPodsThatExchangeCPUsForAPortSwap(t *testing.T) {
 	s.retry()
 	if len(s.refused) > 0 {
 		t.Errorf("after that wait: %v", s.waiting())
+	}
+}
+
+// onTTYs returns a table of a machine with two devices, of which there is a resource.
+func onTTYs(t *testing.T) *tabled {
+	s := tableOn(t, plenty())
+	s.Assign(nil, ttys(t), nil, nil)
+	return s
+}
+
+func ttys(t *testing.T) *devices.Keeper {
+	return devices.New(devices.Settings{Resources: map[string]devices.Resource{"example.com/tty": {Paths: []string{"/dev/null", "/dev/zero"}, Permissions: "rw", Count: 1}},
+		Path: filepath.Join(t.TempDir(), "devices.json"), Unwatched: true}, slog.New(slog.DiscardHandler), func(string, string) {})
+}
+
+func (s *tabled) hasTTYs(p *manifests.Pod, want string) {
+	s.Helper()
+	if got := fmt.Sprint(s.devices.Own(p.Key().String(), string(p.UID), "c")["example.com/tty"]); got != want {
+		s.Errorf("%s has %s, not %s", p.UID, got, want)
+	}
+}
+
+func tty(count int) string { return requests(fmt.Sprint("example.com/tty: ", count)) }
+
+// A version may have the devices of the former one, which are freed for others once that is gone.
+func TestDevicesOfVersions(t *testing.T) {
+	s := onTTYs(t)
+	s.T = t
+	former := s.admit(s.version(asked(t, "a", tty(2))))
+	s.hasTTYs(former, "[/dev/null /dev/zero]")
+	if r := s.asks(asked(t, "b", tty(1))); r == nil || r.Reason != "OutOfexample.com/tty" {
+		t.Errorf("another pod: %v", r)
+	}
+	if r := s.Fits(s.version(asked(t, "b", tty(1)))); r == nil {
+		t.Error("another pod would fit")
+	}
+	next := s.admit(s.version(asked(t, "a", tty(1))))
+	s.hasTTYs(next, "[/dev/null]")
+	if r := s.asks(asked(t, "b", tty(1))); r == nil {
+		t.Error("the former version may still run")
+	}
+	s.TakeFreed()
+	s.Update(next.Key(), true, false)
+	if !s.TakeFreed() {
+		t.Error("nothing is freed")
+	}
+	other := s.admit(s.version(asked(t, "b", tty(1))))
+	s.hasTTYs(other, "[/dev/zero]")
+	s.remove(next.Key())
+	if !s.TakeFreed() || s.asks(asked(t, "d", tty(1))) != nil {
+		t.Error("nothing is freed by the removal")
+	}
+	s.Update(other.Key(), true, true)
+	if !s.TakeFreed() || s.asks(asked(t, "d", tty(2))) != nil {
+		t.Error("nothing is freed by the end")
+	}
+	s.TakeFreed()
+	s.DevicesChanged()
+	if !s.TakeFreed() {
+		t.Error("nobody asks again")
+	}
+}
+
+// While a version is on trial, no other pod gets what the former one had.
+func TestDevicesAreKeptForAVersionThatMayBeRestored(t *testing.T) {
+	s := onTTYs(t)
+	s.T = t
+	former := s.admit(s.version(asked(t, "a", tty(2))))
+	s.Reserve(former)
+	tried := s.admit(s.version(asked(t, "a", tty(1))))
+	s.Update(tried.Key(), true, false)
+	if r := s.asks(asked(t, "b", tty(1))); r == nil {
+		t.Error("another pod gets what is kept")
+	}
+	s.admit(former)
+	s.Update(former.Key(), true, false)
+	s.Unreserve(former.Key())
+	s.hasTTYs(former, "[/dev/null /dev/zero]")
+	s.hasTTYs(tried, "[]")
+	s.Free(former.Key())
+	s.Update(former.Key(), true, false)
+	if r := s.asks(asked(t, "b", tty(2))); r != nil {
+		t.Errorf("a stopped pod has devices: %v", r)
+	}
+}
+
+func TestPodsThatExchangeDevicesSwap(t *testing.T) {
+	s := onTTYs(t)
+	s.T = t
+	s.admit(s.version(asked(t, "a", tty(2))))
+	s.admit(s.version(asked(t, "b", port(80))))
+	s.admit(s.version(asked(t, "a", port(80))))
+	s.admit(s.version(asked(t, "b", tty(2))))
+	if got := s.Swaps(s.waiting()); len(got) != 2 {
+		t.Errorf("move: %v", got)
+	}
+	s.counted()
+}
+
+// Those that previous agents accepted have devices first, in the order of arrival.
+func TestDevicesOfFormerAgents(t *testing.T) {
+	left := func(name, uid string, count int) *checkpoint.Checkpoint {
+		p := asked(t, name, tty(count))
+		p.UID = types.UID(uid)
+		return &checkpoint.Checkpoint{Digest: uid, Pod: p}
+	}
+	all := []*checkpoint.Checkpoint{left("a", "1", 1), left("b", "2", 2), left("d", "3", 1)}
+	s := &tabled{T: t, refused: map[manifests.Key]Waiter{}, Table: NewTable(*plenty(), all, nil)}
+	var told []string
+	s.Assign(nil, ttys(t), all, func(p *manifests.Pod, r *Rejection) { told = append(told, p.Name) })
+	if fmt.Sprint(told) != "[b]" {
+		t.Errorf("told of %s", told)
+	}
+	for name, want := range map[string]string{"a": "[/dev/null]", "b": "[]", "d": "[/dev/zero]"} {
+		s.hasTTYs(s.Admitted(manifests.Key{Namespace: "default", Name: name}), want)
+	}
+}
+
+// What a device costs must not matter where there are none.
+func TestResourcesThatAreNoDevices(t *testing.T) {
+	s := onTTYs(t)
+	for _, row := range []struct {
+		resource string
+		refused  bool
+	}{{"example.com/gpu", true}, {"podman.io/device=/dev/fuse", false}, {"example.com/gpu=all", false}} {
+		if r := s.asks(asked(t, "a", requests("'"+row.resource+"': 1"))); (r != nil) != row.refused {
+			t.Errorf("%s: %v", row.resource, r)
+		}
 	}
 }

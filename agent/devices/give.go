@@ -1,0 +1,133 @@
+package devices
+
+import (
+	"errors"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/manifests/devicename"
+)
+
+// Given is what the runtime gives a container.
+type Given struct {
+	Devices []*rt.Device
+	CDI     []string // full names
+}
+
+// Give returns the devices that a container gets that is made now. A device that is gone is
+// replaced by another one of its resource that is free. What is assigned is on disk by then. Errors
+// are sentences.
+func (k *Keeper) Give(p *v1.Pod, c *v1.Container) (g Given, err error) {
+	if k == nil {
+		return g, nil
+	}
+	assigned, err := k.assigned(p, c.Name)
+	if err != nil {
+		return g, err
+	}
+	for _, d := range assigned {
+		if err := k.add(&g, d); err != nil {
+			return Given{}, err
+		}
+	}
+	for _, d := range Named(p, c) {
+		if err := k.add(&g, d); err != nil {
+			return Given{}, err
+		}
+	}
+	return g, nil
+}
+
+// assigned returns the devices that a container has of the resources of the settings.
+func (k *Keeper) assigned(p *v1.Pod, container string) ([]devicename.Device, error) {
+	if !k.Counts() {
+		return nil, nil
+	}
+	all, err := k.assign(p, container)
+	if err == nil && len(all) > 0 {
+		err = k.save()
+	}
+	return all, err
+}
+
+func (k *Keeper) assign(p *v1.Pod, container string) (all []devicename.Device, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	pod, version, requests := keyOf(p), string(p.UID), Requests(p, k.Has)
+	next := k.table.clone()
+	next.replaceMissing(pod, version, container)
+	for at, r := range requests {
+		if r.Container != container {
+			continue
+		}
+		if refusal := next.assign(pod, version, requests, at); refusal != nil {
+			return nil, refusal
+		}
+		if r.Device == nil {
+			all = append(all, k.devicesOf(next.held[holding{pod, version, container, r.Resource}], r.Resource)...)
+		}
+	}
+	k.set(next)
+	return all, nil
+}
+
+// devicesOf returns devices of a resource as they are given to containers.
+func (k *Keeper) devicesOf(ids []string, resource string) (all []devicename.Device) {
+	r := k.settings.Resources[resource]
+	for _, id := range ids {
+		d := devicename.Device{CDI: id}
+		if !slices.Contains(r.CDI, id) {
+			d = devicename.Device{Path: id, In: id, Permissions: r.Permissions}
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// add gives a device, if it is there. Else Run looks for it.
+func (k *Keeper) add(g *Given, d devicename.Device) error {
+	if d.CDI != "" && slices.Contains(g.CDI, d.CDI) {
+		return nil
+	}
+	real, err := k.find(d)
+	if err != nil {
+		k.await(d)
+		return err
+	}
+	if d.CDI != "" {
+		g.CDI = append(g.CDI, d.CDI)
+		return nil
+	}
+	g.Devices = append(g.Devices, &rt.Device{HostPath: real, ContainerPath: d.In, Permissions: d.Permissions})
+	return nil
+}
+
+// find returns the path of a device without links, "" of one of CDI. The error is a sentence.
+func (k *Keeper) find(d devicename.Device) (string, error) {
+	if d.CDI == "" {
+		return Resolve(d.Path)
+	}
+	if !CDINames(k.settings.SpecDirs)[d.CDI] {
+		return "", errors.New(noSpec(d.CDI, k.settings.SpecDirs) + ", or correct the name")
+	}
+	return "", nil
+}
+
+// LookAt checks whether the devices are there that a pod requests by their names. The error is a
+// sentence.
+func (k *Keeper) LookAt(p *v1.Pod) error {
+	if k == nil {
+		return nil
+	}
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		var g Given
+		for _, d := range Named(p, &c) {
+			if err := k.add(&g, d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
