@@ -76,6 +76,7 @@
 //	    docs/                    runs what the docs have a person type, and compares what they quote
 //	manifests/               desired state: files and answers of a URL -> Snapshot
 //	  fetch/ patient/          requests the URL; reads file systems that may never answer
+//	  layers/                  several folders, of which later ones win -> one Snapshot
 //	  decode/ shell/           YAML with line numbers; words quoted for a shell
 //	  annotations/             what annotations of pods mean to monopod
 //	  documents/               pods and objects of bytes

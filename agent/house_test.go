@@ -78,7 +78,7 @@ var (
 		"agent/cli/logs":      {"agent/cli/client", "agent/print", "agent/podlog", "manifests/defaults"},
 		"agent/print":         {"agent/events", "agent/message", "agent/podspec", "agent/status", "manifests/defaults"},
 		"agent/cli/terminal":  {"agent/stream"},
-		"agent/doctor":        {"agent/checkpoint", "agent/managed", "agent/print", "agent/config", "agent/message", "cri", "manifests/shell"},
+		"agent/doctor":        {"agent/checkpoint", "agent/managed", "agent/print", "agent/config", "agent/message", "cri", "manifests/layers", "manifests/shell"},
 		"agent/cli/wait":      {"agent/cli/client", "agent/print", "agent/status", "manifests", "manifests/poduid"},
 		"agent/once":          {"agent/wake", "agent/print", "agent/disk", "agent/podlog", "agent/runtimewords", "agent/status", "agent/volume", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
 		"cgroups":             {"manifests/poduid"},
@@ -89,6 +89,7 @@ var (
 		"manifests/documents": {"manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/poduid", "manifests/validate", "manifests/workload"},
 		"manifests/decode":    {},
 		"manifests/fetch":     {"manifests", "manifests/decode", "manifests/patient"},
+		"manifests/layers":    {"manifests", "manifests/decode", "manifests/poduid"},
 		"manifests/defaults":  {"manifests/imagename"},
 		"manifests/patient":   {},
 		"manifests/podfiles":  {},
@@ -135,9 +136,9 @@ func mayImport() map[string][]string {
 	for _, name := range spine {
 		all = append(all, "agent/"+name)
 	}
-	may["agent/settings"] = slices.Concat(all, []string{"agent/config", "manifests/fetch"})
+	may["agent/settings"] = slices.Concat(all, []string{"agent/config", "manifests/fetch", "manifests/layers"})
 	may["agent/reload"] = slices.Concat(all, []string{"agent/config", "agent/settings", "manifests/patient"})
-	may["agent"] = append(all, "agent/config", "agent/reload", "agent/settings", "manifests/fetch")
+	may["agent"] = append(all, "agent/config", "agent/reload", "agent/settings", "manifests/fetch", "manifests/layers")
 	return may
 }
 

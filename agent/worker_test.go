@@ -243,7 +243,7 @@ func (r *rig) start() {
 	ws.Disk.Objects.Start(root.Objects(log))
 	root.UseObjects(ws.Disk.Objects.All)
 	r.root = root
-	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
+	r.sync = newSyncLoop(ws, r.store, trash.Needs, []string{"manifests"}, checkpoints)
 	pinned := settings.Pinning(cfg, false)
 	pinned.System = r.system
 	r.pins, err = pinning.New(pinned, pins{client, r.watch.Lister}, log, func(reason, text string) {

@@ -56,8 +56,10 @@ func TestReadFile(t *testing.T) {
 			c.LogLevel = "warn"
 		}},
 		{"what it is", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n", func(*Config) {}},
-		{"paths", "staticPodPath: /m\nroot: /r\npodLogsDir: /l\nsocket: /s\n", func(c *Config) { c.Manifests, c.Root, c.PodLogs, c.Socket = "/m", "/r", "/l", "/s" }},
-		{"paths relative to the file", "staticPodPath: m\nresolvConf: ../resolv.conf\n", func(c *Config) { c.Manifests, c.ResolvConf = "DIR/m", "UP/resolv.conf" }},
+		{"paths", "staticPodPath: /m\nroot: /r\npodLogsDir: /l\nsocket: /s\n", func(c *Config) { c.Manifests, c.Root, c.PodLogs, c.Socket = Folders{"/m"}, "/r", "/l", "/s" }},
+		{"paths relative to the file", "staticPodPath: m\nresolvConf: ../resolv.conf\n", func(c *Config) { c.Manifests, c.ResolvConf = Folders{"DIR/m"}, "UP/resolv.conf" }},
+		{"folders, the lowest first", "staticPodPath: [m, /n]\n", func(c *Config) { c.Manifests = Folders{"DIR/m", "/n"} }},
+		{"no folder", "staticPodPath: ''\n", func(*Config) {}},
 		{"addresses of both families", "nodeIP: 2001:db8::7,192.0.2.7", func(c *Config) { c.NodeIP = "2001:db8::7,192.0.2.7" }},
 		{"health on a port of its own", "healthzPort: 10248\nhealthzBindAddress: ::1", func(c *Config) { c.HealthzPort, c.HealthzAddress = 10248, "::1" }},
 		{"no endpoint", `listen: ""`, func(c *Config) { c.Listen = "" }},
@@ -133,7 +135,9 @@ func TestReadFile(t *testing.T) {
 			dir := t.TempDir()
 			want := base
 			row.want(&want)
-			want.Manifests = strings.Replace(want.Manifests, "DIR", dir, 1)
+			for k, folder := range want.Manifests {
+				want.Manifests[k] = strings.Replace(folder, "DIR", dir, 1)
+			}
 			want.TLSCert = strings.Replace(want.TLSCert, "DIR", dir, 1)
 			want.ResolvConf = strings.Replace(want.ResolvConf, "UP", filepath.Dir(dir), 1)
 			got, wrong := readText(t, dir, row.text, base)
@@ -366,7 +370,7 @@ func TestAKubeletsFileCanBeDroppedIn(t *testing.T) {
 	if got != want {
 		t.Errorf("warned of\n%s\nwant\n%s", got, want)
 	}
-	if c.Manifests != "/etc/kubernetes/manifests" || c.FallbackDriver != "systemd" || c.MaxPods != 110 || c.HealthzPort != 10248 || c.HealthzAddress != "127.0.0.1" {
+	if !slices.Equal(c.Manifests, []string{"/etc/kubernetes/manifests"}) || c.FallbackDriver != "systemd" || c.MaxPods != 110 || c.HealthzPort != 10248 || c.HealthzAddress != "127.0.0.1" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -60,6 +60,7 @@ func scenarios() []scenario {
 		{"ReportsTheNode", reportsTheNode},
 		{"TakesObjects", takesObjects},
 		{"TakesPodsFromAURL", takesPodsFromAURL},
+		{"LayersFolders", layersFolders},
 		{"RunsWorkloads", runsWorkloads},
 		{"TellsADeployer", tellsADeployer},
 		{"MountsImages", mountsImages},
