@@ -36,6 +36,7 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podhosts"
+	"monopod/agent/podresolv"
 	"monopod/agent/podresources"
 	"monopod/agent/probe"
 	"monopod/agent/reload"
@@ -84,6 +85,7 @@ type Agent struct {
 	garbage      *gc.Garbage
 	trash        *gc.Trash
 	hosts        *podhosts.Keeper
+	resolv       *podresolv.Keeper
 	metrics      *metrics.Metrics
 	node         *node.Reporter
 	stats        *stats.Collector
@@ -294,7 +296,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	}
 	a.images = image.NewCollector(a.collector(a.needs, o.CollectEvery))
 	a.needs.Changed = a.images.Wake
-	a.hosts = a.newHosts(machine, checkpoints)
+	a.hosts, a.resolv = a.newHosts(machine, checkpoints), a.newResolv(machine)
 	if a.pins, err = a.newPins(once != nil); err != nil {
 		return err
 	}
@@ -306,7 +308,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Store:   a.store,
 		Events:  a.events,
 		Disk: &instance.Disk{
-			Root: a.root, Machine: machine, Hosts: a.hosts, Cgroups: a.cgroups, Rotator: a.rotator,
+			Root: a.root, Machine: machine, Hosts: a.hosts, Resolv: a.resolv, Cgroups: a.cgroups, Rotator: a.rotator,
 			PodLogs: a.cfg.PodLogs, LogLinks: links, KeepLogs: once != nil, Observe: a.observeVolume, Trashed: a.trash.Wake,
 		},
 		CNI:        cnicache.Cache{Dir: cnicache.Dir, Log: a.log},
@@ -359,6 +361,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.trash.Run(ctx) })
 	parts.Go(func() { volume.RecordFormerClaims(ctx, a.root.Dir, a.log) })
 	parts.Go(func() { a.hosts.Run(ctx) })
+	parts.Go(func() { a.resolv.Run(ctx) })
 	parts.Go(func() { a.watchMemory(ctx) })
 	if a.inhibitor != nil {
 		parts.Go(func() { a.inhibitor.Run(ctx) })

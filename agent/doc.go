@@ -41,6 +41,7 @@
 //	  admission/               which pods this node has room for
 //	  instance/                what a pod instance has on disk and as cgroup
 //	  podhosts/                lists all pods in the /etc/hosts of each
+//	  podresolv/               keeps the resolv.conf of pods as the machine's
 //	  node/                    what the machine is, has and lacks; the Node report
 //	  pinning/                 keeps containers on the CPUs that are theirs
 //	  pleg/                    relist, event stream, cache: what the runtime has

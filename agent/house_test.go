@@ -23,7 +23,7 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "cpus", "update", "checkpoint", "hold", "pleg", "pinning", "node", "podhosts", "instance", "admission", "plan", "podevents", "podimages", "prepare", "shutdown", "podstatus", "rollout", "outlook", "overview", "gc", "inplace", "worker"}
+	spine = []string{"podspec", "cpus", "update", "checkpoint", "hold", "pleg", "pinning", "node", "podhosts", "podresolv", "instance", "admission", "plan", "podevents", "podimages", "prepare", "shutdown", "podstatus", "rollout", "outlook", "overview", "gc", "inplace", "worker"}
 	// tools import nothing of ours; all of the agent may import them.
 	tools = []string{"agent/backoff", "agent/choice", "agent/wake"}
 	// leaves, of which the spine may import any.

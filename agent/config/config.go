@@ -92,6 +92,7 @@ type Config struct {
 	DeadContainers             int
 	KeepEndedVolumes           bool
 	PodHosts                   bool
+	FollowResolvConf           bool
 	UpdateStrategy             string
 	UpdateHealth, UpdateStable time.Duration // UpdateHealth 0: whether a new version gets ready does not matter
 	UpdatePolicy               string

@@ -255,7 +255,7 @@ func otherValues() map[string]string {
 		"socket": "/s", "resolvConf": "/r", "clusterDNS": "[10.0.0.1]", "clusterDomain": "c", "cgroupDriver": "systemd", "cgroupRoot": "/c",
 		"cgroupsPerQOS": "false", "enforceNodeAllocatable": "[]", "systemReserved": "{cpu: 1m}", "kubeReserved": "{cpu: 1m}", "systemReservedCgroup": "/system.slice", "kubeReservedCgroup": "/system.slice",
 		"evictionHard": "{memory.available: 1Mi}", "maxPods": "9", "podsPerCore": "9", "podPidsLimit": "9", "cpuCFSQuota": "false",
-		"cpuCFSQuotaPeriod": "1ms", "cpuManagerPolicy": "static", "cpuManagerPolicyOptions": "{full-pcpus-only: 'true'}", "cpuManagerReconcilePeriod": "5s", "reservedSystemCPUs": "0-1", "singleProcessOOMKill": "true", "failSwapOn": "true", "seccompDefault": "true", "keepTerminatedPodVolumes": "true", "podHosts": "true", "allowInsecureManifests": "true",
+		"cpuCFSQuotaPeriod": "1ms", "cpuManagerPolicy": "static", "cpuManagerPolicyOptions": "{full-pcpus-only: 'true'}", "cpuManagerReconcilePeriod": "5s", "reservedSystemCPUs": "0-1", "singleProcessOOMKill": "true", "failSwapOn": "true", "seccompDefault": "true", "keepTerminatedPodVolumes": "true", "podHosts": "true", "followResolvConf": "true", "allowInsecureManifests": "true",
 		"imageDir": "/i,/j", "updateStrategy": "StopFirst", "updatePolicy": "Replace", "updateHealth": "30s", "updateStable": "20s", "updateWindow": "Sun 02:00-04:00", "updateLockMax": "30m",
 		"allowedUnsafeSysctls": "[net.*]", "crashLoopBackOff.firstContainerRestartPeriod": "1s", "crashLoopBackOff.maxContainerRestartPeriod": "1m",
 		"serializeImagePulls": "true", "maxParallelImagePulls": "9", "registryPullQPS": "9", "registryBurst": "9",

@@ -83,6 +83,7 @@ func podRows(c *Config) []row {
 	return []row{
 		{"keepTerminatedPodVolumes", "", live, boolean(&c.KeepEndedVolumes, false), "Whether pods that ended keep their volumes until their manifest changes or goes. (ours)"},
 		{"podHosts", "", live, boolean(&c.PodHosts, false), "Whether pods find each other by name and name.namespace, in their /etc/hosts. (ours)"},
+		{"followResolvConf", "", live, boolean(&c.FollowResolvConf, false), "Whether running pods that have the machine's name servers follow resolvConf when it changes. Containers\nthat started before this was true keep theirs. (ours)"},
 		{"updateStrategy", "", live, one(&c.UpdateStrategy, "Prepare", "Prepare", "StopFirst"), "Whether a changed pod runs on until its new version has its images, its objects and its place on\nthe node: Prepare, or StopFirst, as with a kubelet. A pod's annotation monopod.update wins. (ours)"},
 		{"updateHealth", "", live, duration(&c.UpdateHealth, 0, time.Second, 24*time.Hour), "Within what time a new version must be ready that took the place of one that ran, else the former\ncomes back, with the images that it ran; 0s: no matter. A pod's annotation monopod.update-health wins. (ours)"},
 		{"updateStable", "", live, duration(&c.UpdateStable, 10*time.Second, time.Second, time.Hour), "How long it must then stay ready, 1s to 1h. (ours)"},

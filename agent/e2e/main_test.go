@@ -61,6 +61,7 @@ func scenarios() []scenario {
 		{"TakesObjects", takesObjects},
 		{"TakesPodsFromAURL", takesPodsFromAURL},
 		{"LayersFolders", layersFolders},
+		{"FollowsNameServers", followsNameServers},
 		{"RunsWorkloads", runsWorkloads},
 		{"TellsADeployer", tellsADeployer},
 		{"MountsImages", mountsImages},

@@ -70,6 +70,7 @@ type Input struct {
 	VolumeImages map[string]string // references by image volume; their SubPaths are paths in the image
 
 	HostsPath          string // file for /etc/hosts; "": none
+	ResolvPath         string // file for /etc/resolv.conf; "": the runtime's
 	TerminationLogPath string // file for the termination message; "": none
 
 	RecursiveReadOnly bool // the runtime's handler supports recursive read-only mounts

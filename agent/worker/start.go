@@ -171,6 +171,9 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 	if in.HostsPath, err = t.pod.files.WriteHosts(pod, a.Name, m.ips); err != nil {
 		return nil, err
 	}
+	if in.ResolvPath, err = t.pod.files.WriteResolvConf(pod, a.Name); err != nil {
+		return nil, err
+	}
 	in.TerminationLogPath = t.pod.files.NewTerminationLog(s.Instance(), a.UID, a.Name)
 	in.RecursiveReadOnly = t.recursiveReadOnly(pod)
 	config, err := podspec.ContainerConfig(pod, c, in, n)
