@@ -62,6 +62,7 @@ func scenarios() []scenario {
 		{"TakesPodsFromAURL", takesPodsFromAURL},
 		{"LayersFolders", layersFolders},
 		{"FollowsNameServers", followsNameServers},
+		{"ReadsEnvFiles", readsEnvFiles},
 		{"RunsWorkloads", runsWorkloads},
 		{"TellsADeployer", tellsADeployer},
 		{"MountsImages", mountsImages},

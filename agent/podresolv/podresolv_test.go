@@ -31,7 +31,9 @@ func newRig(t *testing.T, text string) *rig {
 	r.pod = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u1"}, Spec: v1.PodSpec{DNSPolicy: v1.DNSDefault}}
 	r.must(os.MkdirAll(filepath.Dir(Path(r.root, r.pod)), 0o700))
 	r.must(os.WriteFile(r.file, []byte(text), 0o644))
-	r.Keeper = New(Config{Root: r.root, File: r.file, Host: func() *podspec.Host { return &podspec.Host{Resolv: podspec.ResolvConf{Servers: []string{"192.0.2.99"}}} },
+	r.Keeper = New(Config{Root: r.root, File: r.file, Host: func() *podspec.Host {
+		return &podspec.Host{Resolv: podspec.ResolvConf{Servers: []string{"192.0.2.99"}}}
+	},
 		Pods: func() []*v1.Pod { return []*v1.Pod{r.pod} }, On: func() bool { return r.on }, Problem: func(text string) { r.problem = text },
 		Fault: func() { t.Error("a panic") }, Log: slog.New(slog.NewTextHandler(&r.log, nil))})
 	return r

@@ -60,6 +60,8 @@ type Input struct {
 	Objects    volume.Objects // the ConfigMaps and Secrets; nil: there are none
 	EnvObjects string         // the objects that the variables are made of, as objects.Set.EnvOf has them; "": not recorded
 
+	EnvFiles map[EnvFile]EnvFileContent // that the container's variables are read from
+
 	PodIPs []string // of the sandbox; pods on the host network have those of the machine
 
 	Volumes  map[string]volume.Mount // by volume name

@@ -165,6 +165,7 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 	in.CPUs = t.pod.shared.CPUs.Of(a.UID, a.Name)
 	in.Objects, in.EnvObjects = now, now.EnvOf(pod)[a.Name]
 	in.ImageUID, in.ImageUsername = podspec.ImageUser(img.Image)
+	in.EnvFiles = t.pod.files.ReadEnvFiles(pod, c)
 	if in.SubPaths, err = t.pod.files.BindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
 	}
