@@ -33,7 +33,7 @@ type Record struct {
 
 	// Of several folders, these have the records of each by its path. Then the record around them
 	// has Moved, and Given: by the names of pods, and of objects as in Forgotten, the paths of the
-	// folders of those that several give, the lowest first.
+	// folders of those that several give, the lowest first, or that one did that was not read since.
 	Folders map[string]Record   `json:"folders,omitempty"`
 	Given   map[string][]string `json:"given,omitempty"`
 }

@@ -16,7 +16,7 @@ func readsEnvFiles(w *world) {
   hostNetwork: true
   terminationGracePeriodSeconds: 1
   initContainers: [{name: writes, image: "registry.test/busybox:1", command: [sh, -c, %q], volumeMounts: [{name: cfg, mountPath: /cfg}]}]
-  containers: [%s, env: [{name: ADDRESS, valueFrom: {fileKeyRef: {volumeName: cfg, path: app.env, key: DB}}}, {name: NONE, valueFrom: {fileKeyRef: {volumeName: cfg, path: app.env, key: NO, optional: true}}}]}]
+  containers: [%s, env: [{name: ADDRESS, valueFrom: {fileKeyRef: {volumeName: cfg, path: app.env, key: DB}}}, {name: NONE, valueFrom: {fileKeyRef: {volumeName: cfg, path: app.env, key: MISSING, optional: true}}}]}]
   volumes: [{name: cfg, emptyDir: {%s}}]
 `, text, sleeps, of)
 	}

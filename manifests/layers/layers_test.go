@@ -283,8 +283,22 @@ func TestARemovedOverrideWaitsForTheLowerFolder(t *testing.T) {
 		s.restart()
 		s.remove("etc/web.yaml")
 		s.expect("web=admin@etc/web.yaml")
+		s.write("etc/own.yaml", pod("own", "admin"))
+		s.expect("own=admin@etc/own.yaml web=admin@etc/web.yaml")
 		s.back("usr")
-		s.expect("web=vendor@usr/web.yaml")
+		s.expect("own=admin@etc/own.yaml web=vendor@usr/web.yaml")
+	})
+}
+
+// A file that gave a pod and now masks the one below that gives it, too, removes it: what is below
+// does not run even for a moment.
+func TestAMaskInPlaceOfAPodStartsNothingBelow(t *testing.T) {
+	layered(t, map[string]string{"usr/web.yaml": pod("web", "vendor"), "etc/web.yaml": pod("web", "admin")}, func(s *stack) {
+		s.expect("web=admin@etc/web.yaml")
+		s.remove("etc/web.yaml")
+		must(t, os.Symlink("/dev/null", s.path("etc/web.yaml")))
+		s.expect("")
+		s.never("vendor")
 	})
 }
 

@@ -3,6 +3,7 @@ package layers
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -49,10 +50,14 @@ func (l *Layers) merge() *merged {
 	claims, objects := map[manifests.Key][]*manifests.Pod{}, map[manifests.ObjectKey][]*manifests.Object{}
 	for k, one := range l.all {
 		for _, p := range one.seen.Pods {
-			claims[p.Key()] = put(claims[p.Key()], k, p, len(l.all))
+			if !one.isMasked(p.File) {
+				claims[p.Key()] = put(claims[p.Key()], k, p, len(l.all))
+			}
 		}
 		for _, o := range one.seen.Objects {
-			objects[o.Key()] = put(objects[o.Key()], k, o, len(l.all))
+			if !one.isMasked(o.File) {
+				objects[o.Key()] = put(objects[o.Key()], k, o, len(l.all))
+			}
 		}
 	}
 	for key := range l.current.pods {
@@ -71,6 +76,10 @@ func (l *Layers) merge() *merged {
 	m.noteMoved()
 	return m
 }
+
+// isMasked reports whether another folder masks a file of this one. The Source leaves it out with its
+// next pass, and while it cannot read its folder it does not: the mask is proof enough.
+func (l *layer) isMasked(file string) bool { return l.asked.Masked[filepath.Base(file)] != "" }
 
 // put stores v, unless it is nil, as what the k-th of n folders gives.
 func put[T any](all []*T, k int, v *T, n int) []*T {
@@ -104,7 +113,7 @@ func decide[T any](m *merged, name string, all []*T, now *T, take func(name stri
 			winner = all[k]
 		}
 	}
-	if len(givers) > 1 {
+	if len(givers) > 1 || unread != nil {
 		slices.Reverse(givers)
 		m.given[name] = givers
 	}
