@@ -149,7 +149,7 @@ func stateRow(f Format, path, pod string, state status.State, since time.Time, h
 }
 
 var stateColors = map[status.State]string{
-	status.Accepted: green, status.Waiting: yellow, status.Superseded: yellow, status.Rejected: red}
+	status.Accepted: green, status.Waiting: yellow, status.Superseded: yellow, status.Masked: yellow, status.Rejected: red}
 
 // clock returns a moment for people, "" if it is not known.
 func clock(t time.Time) string {
