@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,9 @@ type stack struct {
 	last    manifests.Snapshot
 	all     []manifests.Snapshot // of this agent
 	quit    func()
+
+	mu  sync.Mutex
+	got []manifests.Snapshot // that were not collected yet
 }
 
 // layered runs a test with both folders, which have these files.
@@ -71,21 +75,33 @@ func (s *stack) start() {
 		SaveObjects: func(all []*manifests.Object) error { s.objects = all; return nil }})
 	ctx, cancel := context.WithCancel(s.Context())
 	done := make(chan struct{})
-	s.all = nil
+	s.all, s.got = nil, nil
 	go func() {
 		defer close(done)
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case s.last = <-s.layers.Snapshots():
-				s.all = append(s.all, s.last)
+			case one := <-s.layers.Snapshots():
+				s.mu.Lock()
+				s.got = append(s.got, one)
+				s.mu.Unlock()
 			}
 		}
 	}()
 	ended := make(chan struct{})
 	go func() { s.layers.Run(ctx); close(ended) }()
 	s.quit = func() { cancel(); <-done; <-ended }
+}
+
+// collect takes the snapshots that have come.
+func (s *stack) collect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all, s.got = append(s.all, s.got...), nil
+	if n := len(s.all); n > 0 {
+		s.last = s.all[n-1]
+	}
 }
 
 func (s *stack) restart() { s.quit(); s.start() }
@@ -109,6 +125,7 @@ func (s *stack) expect(want string) {
 	s.Helper()
 	time.Sleep(3 * time.Minute)
 	synctest.Wait()
+	s.collect()
 	if got := s.said(); got != want {
 		s.Errorf("desired is %q, want %q", got, want)
 	}
