@@ -15,7 +15,7 @@ import (
 // starts, as its pods run on whatever the file says.
 func TestOnlyANewAgentRefusesSettingsThatAskForWhatDoesNotExist(t *testing.T) {
 	cfg := config.Default()
-	cfg.NodeName, cfg.Manifests, cfg.Root = "n", t.TempDir(), filepath.Join(t.TempDir(), "new")
+	cfg.NodeName, cfg.Manifests, cfg.Root = "n", []string{t.TempDir()}, filepath.Join(t.TempDir(), "new")
 	cfg.Absent = []decode.Problem{{File: "c.yaml", Line: 3, Column: 2, Field: "cpuManagerPolicy", Message: "no"}, {Message: "nor this"}}
 	var wrong *SettingsError
 	for _, once := range []bool{false, true} {

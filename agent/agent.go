@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -36,6 +37,7 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podhosts"
+	"monopod/agent/podresolv"
 	"monopod/agent/podresources"
 	"monopod/agent/probe"
 	"monopod/agent/reload"
@@ -51,6 +53,7 @@ import (
 	"monopod/cri"
 	"monopod/manifests"
 	"monopod/manifests/fetch"
+	"monopod/manifests/layers"
 )
 
 // Agent is one monopod on one root dir. New makes it, Run runs it once.
@@ -67,7 +70,8 @@ type Agent struct {
 	server       *server.Server
 	healthz      *server.Server       // nil: no port serves /healthz alone
 	podResources *podresources.Server // nil: no client may ask what containers have for themselves
-	source       *manifests.Source
+	source       source
+	known        int            // how many last good versions there were at start
 	fetch        *fetch.Fetcher // nil: manifests come from no URL
 	watch        *pleg.Watch
 	sync         *syncLoop
@@ -83,6 +87,7 @@ type Agent struct {
 	garbage      *gc.Garbage
 	trash        *gc.Trash
 	hosts        *podhosts.Keeper
+	resolv       *podresolv.Keeper
 	metrics      *metrics.Metrics
 	node         *node.Reporter
 	stats        *stats.Collector
@@ -168,14 +173,23 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	return a, nil
 }
 
+// source is what gives the desired pods and objects: one folder, or several.
+type source interface {
+	Run(context.Context)
+	Snapshots() <-chan manifests.Snapshot
+	SetDoubt(bool)
+	Forget(context.Context, manifests.Key) error
+	ForgetObject(context.Context, manifests.ObjectKey) error
+}
+
 // newSource makes the source of manifests.
 func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoint, given []*manifests.Object) {
 	c := manifests.SourceConfig{
-		Dir: a.cfg.Manifests, RemovalSettle: a.cfg.RemovalSettle,
-		Options: settings.Manifests(a.cfg),
-		Known:   manifests.AsGiven(checkpoint.LastGood(checkpoints)),
-		Record:  a.root.Folder(a.log),
-		Save:    a.root.SaveFolder, KnownObjects: given, SaveObjects: a.root.SaveObjects,
+		RemovalSettle: a.cfg.RemovalSettle,
+		Options:       settings.Manifests(a.cfg),
+		Known:         manifests.AsGiven(checkpoint.LastGood(checkpoints)),
+		Record:        a.root.Folder(a.log),
+		Save:          a.root.SaveFolder, KnownObjects: given, SaveObjects: a.root.SaveObjects,
 		Boot:  machine.Boot.ID,
 		Log:   a.log,
 		Fault: a.metrics.Panic, Strict: !a.cfg.InsecureManifests, Root: a.cfg.Root,
@@ -186,7 +200,19 @@ func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoi
 		a.fetch = fetch.New(settings.Fetch(a.cfg, c.Cached))
 		c.Answers = a.fetch.Answers()
 	}
-	a.source = manifests.NewSource(c)
+	a.known = len(c.Known)
+	a.source = sourceOf(a.cfg.Manifests, c)
+}
+
+// sourceOf returns what reads the folders, the lowest first.
+func sourceOf(dirs []string, c manifests.SourceConfig) source {
+	if len(dirs) > 1 {
+		return layers.New(dirs, c)
+	}
+	if len(dirs) == 1 {
+		c.Dir, c.Record = dirs[0], c.Record.Of(dirs[0])
+	}
+	return manifests.NewSource(c)
 }
 
 // listen binds the endpoints.
@@ -273,7 +299,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	}
 	a.images = image.NewCollector(a.collector(a.needs, o.CollectEvery))
 	a.needs.Changed = a.images.Wake
-	a.hosts = a.newHosts(machine, checkpoints)
+	a.hosts, a.resolv = a.newHosts(machine, checkpoints), a.newResolv(machine)
 	if a.pins, err = a.newPins(once != nil); err != nil {
 		return err
 	}
@@ -286,7 +312,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Store:   a.store,
 		Events:  a.events,
 		Disk: &instance.Disk{
-			Root: a.root, Machine: machine, Hosts: a.hosts, Cgroups: a.cgroups, Rotator: a.rotator,
+			Root: a.root, Machine: machine, Hosts: a.hosts, Resolv: a.resolv, Cgroups: a.cgroups, Rotator: a.rotator,
 			PodLogs: a.cfg.PodLogs, LogLinks: links, KeepLogs: once != nil, Observe: a.observeVolume, Trashed: a.trash.Wake,
 		},
 		CNI:        cnicache.Cache{Dir: cnicache.Dir, Log: a.log},
@@ -308,11 +334,11 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 // Run keeps the pods running until ctx ends. It leaves them running.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.Close()
-	a.log.Info("monopod starts", "version", a.version, "node", a.cfg.NodeName, "manifests", a.cfg.Manifests,
+	a.log.Info("monopod starts", "version", a.version, "node", a.cfg.NodeName, "manifests", strings.Join(a.cfg.Manifests, ", "),
 		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "managed", a.cfg.ManagedRuntime, "instance", a.root.Instance)
 	node.RecordStart(a.events, a.cfg.NodeName, a.root, a.log)
 	node.RecordResolvConf(a.events, a.workers.Disk.Machine.Now(), a.cfg.ResolvConf)
-	a.source.Doubt = a.once == nil && a.root.InDoubt(len(a.source.Known), a.log)
+	a.source.SetDoubt(a.once == nil && a.root.InDoubt(a.known, a.log))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a.watch.Prepare = func(ctx context.Context) error { return a.prepareRuntime(ctx, cancel) }
@@ -341,6 +367,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.trash.Run(ctx) })
 	parts.Go(func() { volume.RecordFormerClaims(ctx, a.root.Dir, a.log) })
 	parts.Go(func() { a.hosts.Run(ctx) })
+	parts.Go(func() { a.resolv.Run(ctx) })
 	parts.Go(func() { a.watchMemory(ctx) })
 	if a.inhibitor != nil {
 		parts.Go(func() { a.inhibitor.Run(ctx) })

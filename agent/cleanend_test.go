@@ -33,10 +33,10 @@ func newKeeper(t *testing.T) *keeper {
 	r.AddImage("img:1")
 	dir, log := t.TempDir(), &lines{}
 	k := &keeper{T: t, Runtime: r, log: log, cfg: config.Default()}
-	k.cfg.Manifests, k.cfg.NodeName, k.cfg.Endpoint, k.cfg.Root = filepath.Join(dir, "manifests"), "n", r.Endpoint(), filepath.Join(dir, "root")
+	k.cfg.Manifests, k.cfg.NodeName, k.cfg.Endpoint, k.cfg.Root = []string{filepath.Join(dir, "manifests")}, "n", r.Endpoint(), filepath.Join(dir, "root")
 	k.cfg.PodLogs, k.cfg.Socket, k.cfg.Listen = filepath.Join(dir, "logs"), filepath.Join(dir, "socket"), ""
 	k.cfg.ResolvConf, k.cfg.CgroupDriver = "/dev/null", node.DriverNone
-	noErr(t, os.Mkdir(k.cfg.Manifests, 0o755))
+	noErr(t, os.Mkdir(k.cfg.Manifests[0], 0o755))
 	return k
 }
 
@@ -80,7 +80,7 @@ func (k *keeper) ready(pod string) func() bool {
 // Whoever removes the manifest that the agent dies of gets a healthy agent.
 func TestAfterACrashAPodWithoutAManifestDoesNotStart(t *testing.T) {
 	k := newKeeper(t)
-	poison, good := filepath.Join(k.cfg.Manifests, "poison.yaml"), filepath.Join(k.cfg.Manifests, "good.yaml")
+	poison, good := filepath.Join(k.cfg.Manifests[0], "poison.yaml"), filepath.Join(k.cfg.Manifests[0], "good.yaml")
 	noErr(t, os.WriteFile(poison, []byte(manifest("poison", "img:1", "terminationGracePeriodSeconds: 1")), 0o644))
 	noErr(t, os.WriteFile(good, []byte(manifest("good", "img:1")), 0o644))
 	k.start()
@@ -106,12 +106,12 @@ func TestAfterACrashAPodWithoutAManifestDoesNotStart(t *testing.T) {
 // A power cut leaves neither a mark nor, at first, the folder.
 func TestAfterACrashPodsStartWithoutTheirFolder(t *testing.T) {
 	k := newKeeper(t)
-	noErr(t, os.WriteFile(filepath.Join(k.cfg.Manifests, "good.yaml"), []byte(manifest("good", "img:1")), 0o644))
+	noErr(t, os.WriteFile(filepath.Join(k.cfg.Manifests[0], "good.yaml"), []byte(manifest("good", "img:1")), 0o644))
 	k.start()
 	k.until("it runs", k.ready("default/good-n"))
 	k.stop()
 	noErr(t, os.Remove(k.mark()))
-	noErr(t, os.RemoveAll(k.cfg.Manifests))
+	noErr(t, os.RemoveAll(k.cfg.Manifests[0]))
 	k.Exit("good-n/c", 1)
 	k.start()
 	k.until("it runs again", func() bool { return k.Count("StartContainer") == 2 && k.ready("default/good-n")() })

@@ -105,7 +105,7 @@ func newDamaged(t *testing.T) *keeper {
 	k.cfg.ManifestURL = server.URL
 	k.Program("job-n/c", critest.Exits(3))
 	write := func(name, doc string) {
-		noErr(t, os.WriteFile(filepath.Join(k.cfg.Manifests, name+".yaml"), []byte(doc), 0o644))
+		noErr(t, os.WriteFile(filepath.Join(k.cfg.Manifests[0], name+".yaml"), []byte(doc), 0o644))
 	}
 	write("objects", damagedObjects)
 	write("web", strings.Replace(manifest("web", "img:1", "volumes: [{name: d, emptyDir: {}}, {name: s, configMap: {name: settings}}]"), `"img:1"}`,

@@ -41,6 +41,7 @@
 //	  admission/               which pods this node has room for
 //	  instance/                what a pod instance has on disk and as cgroup
 //	  podhosts/                lists all pods in the /etc/hosts of each
+//	  podresolv/               keeps the resolv.conf of pods as the machine's
 //	  node/                    what the machine is, has and lacks; the Node report
 //	  pinning/                 keeps containers on the CPUs that are theirs
 //	  pleg/                    relist, event stream, cache: what the runtime has
@@ -77,6 +78,7 @@
 //	    docs/                    runs what the docs have a person type, and compares what they quote
 //	manifests/               desired state: files and answers of a URL -> Snapshot
 //	  fetch/ patient/          requests the URL; reads file systems that may never answer
+//	  layers/                  several folders, of which later ones win -> one Snapshot
 //	  decode/ shell/           YAML with line numbers; words quoted for a shell
 //	  annotations/             what annotations of pods mean to monopod
 //	  documents/               pods and objects of bytes

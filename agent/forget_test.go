@@ -36,7 +36,7 @@ type reader struct {
 
 func read(t *testing.T, r *critest.Runtime, root, folder string) *reader {
 	t.Helper()
-	return readWith(t, r, root, func(c *config.Config) { c.Manifests = folder })
+	return readWith(t, r, root, func(c *config.Config) { c.Manifests = []string{folder} })
 }
 
 func readWith(t *testing.T, r *critest.Runtime, root string, configure func(*config.Config)) *reader {

@@ -18,7 +18,7 @@ func TestHealthzHasAPortOfItsOwn(t *testing.T) {
 	port := free.Addr().(*net.TCPAddr).Port
 	free.Close()
 	cfg := config.Default()
-	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.CgroupDriver, cfg.Root, cfg.PodLogs = t.TempDir(), "n", "unix:///nowhere/runtime", node.DriverNone, t.TempDir(), t.TempDir()
+	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.CgroupDriver, cfg.Root, cfg.PodLogs = []string{t.TempDir()}, "n", "unix:///nowhere/runtime", node.DriverNone, t.TempDir(), t.TempDir()
 	cfg.Socket, cfg.Listen, cfg.HealthzPort = t.TempDir()+"/socket", "", port
 	a, err := New(cfg, nil, Options{})
 	noErr(t, err)

@@ -23,7 +23,7 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "cpus", "devices", "update", "checkpoint", "hold", "pleg", "pinning", "node", "podhosts", "instance", "admission", "plan", "podevents", "podimages", "prepare", "shutdown", "podstatus", "rollout", "outlook", "overview", "gc", "inplace", "worker"}
+	spine = []string{"podspec", "cpus", "devices", "update", "checkpoint", "hold", "pleg", "pinning", "node", "podhosts", "podresolv", "instance", "admission", "plan", "podevents", "podimages", "prepare", "shutdown", "podstatus", "rollout", "outlook", "overview", "gc", "inplace", "worker"}
 	// tools import nothing of ours; all of the agent may import them.
 	tools = []string{"agent/backoff", "agent/choice", "agent/wake"}
 	// leaves, of which the spine may import any.
@@ -78,7 +78,7 @@ var (
 		"agent/cli/logs":       {"agent/cli/client", "agent/print", "agent/podlog", "manifests/defaults"},
 		"agent/print":          {"agent/events", "agent/message", "agent/podspec", "agent/status", "manifests/defaults"},
 		"agent/cli/terminal":   {"agent/stream"},
-		"agent/doctor":         {"agent/checkpoint", "agent/managed", "agent/print", "agent/config", "agent/message", "cri", "manifests/shell"},
+		"agent/doctor":         {"agent/checkpoint", "agent/managed", "agent/print", "agent/config", "agent/message", "cri", "manifests/layers", "manifests/shell"},
 		"agent/cli/wait":       {"agent/cli/client", "agent/print", "agent/status", "manifests", "manifests/poduid"},
 		"agent/once":           {"agent/wake", "agent/print", "agent/disk", "agent/podlog", "agent/runtimewords", "agent/status", "agent/volume", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
 		"cgroups":              {"manifests/poduid"},
@@ -90,6 +90,7 @@ var (
 		"manifests/decode":     {},
 		"manifests/devicename": {},
 		"manifests/fetch":      {"manifests", "manifests/decode", "manifests/patient"},
+		"manifests/layers":     {"manifests", "manifests/decode", "manifests/poduid"},
 		"manifests/defaults":   {"manifests/imagename"},
 		"manifests/patient":    {},
 		"manifests/podfiles":   {},
@@ -136,9 +137,9 @@ func mayImport() map[string][]string {
 	for _, name := range spine {
 		all = append(all, "agent/"+name)
 	}
-	may["agent/settings"] = slices.Concat(all, []string{"agent/config", "manifests/fetch"})
+	may["agent/settings"] = slices.Concat(all, []string{"agent/config", "manifests/fetch", "manifests/layers"})
 	may["agent/reload"] = slices.Concat(all, []string{"agent/config", "agent/settings", "manifests/patient"})
-	may["agent"] = append(all, "agent/config", "agent/reload", "agent/settings", "manifests/fetch")
+	may["agent"] = append(all, "agent/config", "agent/reload", "agent/settings", "manifests/fetch", "manifests/layers")
 	return may
 }
 

@@ -15,7 +15,7 @@ import (
 func TestOnlyANewAgentRefusesManifestsThatOthersWrite(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	cfg := config.Default()
-	cfg.NodeName, cfg.Manifests, cfg.Root = "n", dir, filepath.Join(root, "new")
+	cfg.NodeName, cfg.Manifests, cfg.Root = "n", []string{dir}, filepath.Join(root, "new")
 	if _, err := settings.Complete(cfg, false); err != nil {
 		t.Errorf("refused: %v", err)
 	}

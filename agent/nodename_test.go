@@ -10,7 +10,7 @@ import (
 
 func TestTheNodeKeepsItsNameUnlessGivenAnother(t *testing.T) {
 	cfg := config.Default()
-	cfg.Manifests, cfg.Endpoint, cfg.CgroupDriver, cfg.Listen = t.TempDir(), "unix:///nowhere/runtime", node.DriverNone, ""
+	cfg.Manifests, cfg.Endpoint, cfg.CgroupDriver, cfg.Listen = []string{t.TempDir()}, "unix:///nowhere/runtime", node.DriverNone, ""
 	cfg.Root, cfg.PodLogs = t.TempDir(), t.TempDir()
 	for _, row := range []struct{ given, want string }{{"edge7", "edge7"}, {"", "edge7"}, {"edge8", "edge8"}, {"", "edge8"}} {
 		cfg.NodeName, cfg.Socket = row.given, t.TempDir()+"/socket"

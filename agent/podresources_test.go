@@ -28,7 +28,7 @@ import (
 func quietAgent(t *testing.T, podResources bool) *Agent {
 	t.Helper()
 	cfg := config.Default()
-	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.CgroupDriver, cfg.Root, cfg.PodLogs = t.TempDir(), "n", "unix:///nowhere/runtime", node.DriverNone, t.TempDir(), t.TempDir()
+	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.CgroupDriver, cfg.Root, cfg.PodLogs = []string{t.TempDir()}, "n", "unix:///nowhere/runtime", node.DriverNone, t.TempDir(), t.TempDir()
 	cfg.Socket, cfg.Listen, cfg.PodResources = t.TempDir()+"/socket", "", podResources
 	a, err := New(cfg, nil, Options{Log: slog.New(slog.DiscardHandler)})
 	noErr(t, err)
@@ -94,7 +94,7 @@ func TestNobodyMayAskUnlessTheSettingsSaySo(t *testing.T) {
 // Its clients may have its folder, and a disk may be full. Pods run without it.
 func TestTheAgentRunsWithoutTheSocketOfAKubelet(t *testing.T) {
 	cfg := config.Default()
-	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.CgroupDriver, cfg.Root, cfg.PodLogs = t.TempDir(), "n", "unix:///nowhere/runtime", node.DriverNone, t.TempDir(), t.TempDir()
+	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.CgroupDriver, cfg.Root, cfg.PodLogs = []string{t.TempDir()}, "n", "unix:///nowhere/runtime", node.DriverNone, t.TempDir(), t.TempDir()
 	cfg.Socket, cfg.Listen, cfg.PodResources = t.TempDir()+"/socket", "", true
 	noErr(t, os.WriteFile(filepath.Join(cfg.Root, "pod-resources"), nil, 0o600))
 	var said strings.Builder

@@ -25,7 +25,7 @@ import (
 // worker (a worker reports its own pod). It belongs to the loop's goroutine, and changes nothing of
 // what it reports.
 type reporter struct {
-	dir    string // the manifest folder
+	dirs   []string // the folders of manifests, the lowest first
 	store  *status.Store
 	events *events.Recorder
 	log    *slog.Logger
@@ -42,13 +42,24 @@ func (p *reporter) manifests(s manifests.Snapshot) {
 	all := p.pending()
 	files := fileReports{all: s.Files, found: p.found(all)}
 	files.place()
-	m := status.Manifests{Dir: p.dir, Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, p.undesired()), Judge: p.outcomes(&s, all).Judge}
+	m := status.Manifests{Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, p.undesired()), Judge: p.outcomes(&s, all).Judge}
+	p.name(&m)
 	m.UpdateStable.Duration = p.limits(&manifests.Pod{Pod: &v1.Pod{}}).Stable
 	if len(s.Files) > 0 {
 		m.List = files.list
 	}
 	p.store.SetManifests(m)
 	p.recordProblems(&m, &files)
+}
+
+// name names the folders of manifests in a report.
+func (p *reporter) name(m *status.Manifests) {
+	if len(p.dirs) > 0 {
+		m.Dir = p.dirs[0]
+	}
+	if len(p.dirs) > 1 {
+		m.Dirs = p.dirs
+	}
 }
 
 // fileReports are the files of a snapshot, with what the loop knows of them besides. After place,
@@ -74,7 +85,7 @@ func (s *fileReports) place() {
 func (s *fileReports) list() []status.File {
 	all := make([]status.File, 0, len(s.all))
 	for _, f := range s.all {
-		now := status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256, Held: f.Held, Problems: s.problems(f)}
+		now := status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256, Held: f.Held, MaskedBy: f.MaskedBy, Problems: s.problems(f)}
 		own := s.found[f.Path]
 		now.Held = now.Held || own != nil && own.held
 		all = append(all, now)

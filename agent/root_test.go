@@ -91,7 +91,7 @@ func TestAnAgentIsMadeOnAReadOnlyRootDirAndSaysSo(t *testing.T) {
 	disk := smallDisk(t)
 	log := &lines{}
 	cfg := config.Default()
-	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.CgroupDriver, cfg.Root = t.TempDir(), "n", "unix:///nowhere/runtime", node.DriverNone, filepath.Join(disk, "root")
+	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.CgroupDriver, cfg.Root = []string{t.TempDir()}, "n", "unix:///nowhere/runtime", node.DriverNone, filepath.Join(disk, "root")
 	cfg.Socket, cfg.Listen = filepath.Join(t.TempDir(), "socket"), ""
 	made := func() (a *Agent, release func()) {
 		a, err := New(cfg, nil, Options{Log: slog.New(slog.NewTextHandler(log, nil))})

@@ -87,7 +87,7 @@ type syncLoop struct {
 	turned atomic.Int64 // last turn of the loop, in ns since born: independent of changes of the clock
 }
 
-func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
+func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dirs []string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, previous: store.Previous, needs: needs, faults: faults{shared},
 		woken: wake.New(), asked: wake.New(), holds: &hold.Store{}, facts: make(chan factsRead), came: make(chan []string), pasts: make(chan []pastRead),
@@ -111,7 +111,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, running: &l.running, write: shared.Disk.Root.RetainObjects, saved: make(chan error)}
 	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Devices: shared.Devices, Events: shared.Events, Up: shared.Watch.Up, Network: shared.Watch.NoNetwork, AskNetwork: shared.Watch.AskNetwork, Uids: l.table.Uids,
 		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
-	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, limits: l.trials.limitsOf}
+	l.tells = reporter{dirs: dirs, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, limits: l.trials.limitsOf}
 	return l
 }
 

@@ -61,7 +61,7 @@ func asAnOlderBuild(t *testing.T, root string) {
 func folderAgent(t *testing.T, r *critest.Runtime, dir, root string) *oneRun {
 	t.Helper()
 	cfg := config.Default()
-	cfg.Manifests, cfg.NodeName, cfg.Endpoint = dir, "n", r.Endpoint()
+	cfg.Manifests, cfg.NodeName, cfg.Endpoint = []string{dir}, "n", r.Endpoint()
 	cfg.Root, cfg.PodLogs, cfg.ResolvConf = root, filepath.Join(root, "logs"), "/dev/null"
 	cfg.CgroupDriver, cfg.Listen, cfg.Socket = node.DriverNone, "", filepath.Join(t.TempDir(), "socket")
 	a, err := New(cfg, nil, Options{Log: slog.New(slog.DiscardHandler)})

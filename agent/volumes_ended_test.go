@@ -146,7 +146,7 @@ func TestARunKeepsItsPodsVolumesToItsEnd(t *testing.T) {
 	if err != nil || !settings.Plans(once).KeepVolumes {
 		t.Errorf("volumes go when a pod ends: %v", err)
 	}
-	cfg.Manifests = "/m"
+	cfg.Manifests = []string{"/m"}
 	if daemon, err := settings.Complete(cfg, false); err != nil || settings.Plans(daemon).KeepVolumes {
 		t.Errorf("volumes stay: %v", err)
 	}

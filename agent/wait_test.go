@@ -19,7 +19,7 @@ import (
 func TestAWaitIsForTheContentThatWasWritten(t *testing.T) {
 	r, root, folder, source := critest.Start(t), t.TempDir(), t.TempDir(), t.TempDir()
 	r.AddImage("img:1", "img:2", "img:3")
-	w := readWith(t, r, root, func(c *config.Config) { c.Manifests, c.UpdateStable = folder, time.Second })
+	w := readWith(t, r, root, func(c *config.Config) { c.Manifests, c.UpdateStable = []string{folder}, time.Second })
 	defer func() { w.stop() }()
 	t.Chdir(source)
 	waits := func(outcome string) error {

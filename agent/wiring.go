@@ -24,6 +24,7 @@ import (
 	"monopod/agent/notify"
 	"monopod/agent/overview"
 	"monopod/agent/podhosts"
+	"monopod/agent/podresolv"
 	"monopod/agent/podresources"
 	"monopod/agent/reload"
 	"monopod/agent/rollout"
@@ -123,6 +124,18 @@ type SettingsError = server.SettingsError
 func (a *Agent) newHosts(m *node.Node, former []*checkpoint.Checkpoint) *podhosts.Keeper {
 	return podhosts.New(podhosts.Config{Store: a.store, Root: a.cfg.Root, Host: m.Now, Suffix: settings.NameSuffix(a.cfg),
 		On: func() bool { return a.live.Load().PodHosts }, Former: former, Fault: a.metrics.Panic, Log: a.log})
+}
+
+// newResolv returns the keeper of the name servers of pods.
+func (a *Agent) newResolv(m *node.Node) *podresolv.Keeper {
+	return podresolv.New(podresolv.Config{Root: a.cfg.Root, File: a.cfg.ResolvConf, Host: m.Now, Pods: a.store.Pods,
+		On: func() bool { return a.live.Load().FollowResolvConf }, Fault: a.metrics.Panic, Log: a.log,
+		Problem: func(text string) {
+			a.store.SetProblem("resolv.conf", text)
+			if text != "" {
+				a.recordTrouble("ResolvConfRefused", text)
+			}
+		}})
 }
 
 // newNodeReporter returns the reporter of the Node, which sends heartbeats while the sync loop

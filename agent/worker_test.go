@@ -252,7 +252,7 @@ func (r *rig) start() {
 		r.events.Record(events.NodeRef("n"), v1.EventTypeWarning, reason, message.Private(text))
 	})
 	ws.Devices = r.devices
-	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
+	r.sync = newSyncLoop(ws, r.store, trash.Needs, []string{"manifests"}, checkpoints)
 	pinned := settings.Pinning(cfg, false)
 	pinned.System = r.system
 	r.pins, err = pinning.New(pinned, pins{client, r.watch.Lister}, log, func(reason, text string) {

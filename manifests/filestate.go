@@ -30,6 +30,8 @@ type fileState struct {
 	sig     signature         // of the version that was read; zero: read again
 	hash    string            // SHA-256 in hex of the bytes that gave the content; "": none did
 	link    bool              // the path is a symlink
+	isNull  bool              // it leads to /dev/null
+	isMask  bool              // it is empty, and so masks the files of its name in other folders
 	mode    fs.FileMode       // its permissions
 	pending bool              // never read to the end yet
 	open    bool              // was read while a writer had it open: more may follow
@@ -96,16 +98,27 @@ func (s *Source) takeReading(path string, f *fileState, r reading, insist bool, 
 		f.sig = signature{}
 	}
 	hash := hashOf(r.data)
-	if f.hash != hash {
-		f.hold(documents.Read(path, r.data, s.options()))
-		f.hash, f.text = hash, ""
+	if f.hash != hash || f.isNull != r.isNull {
+		f.hold(s.contentOf(path, f, r))
+		f.hash, f.text, f.isNull = hash, "", r.isNull
 		if f.Unclear {
 			f.text = string(r.data)
 		}
 		s.tellFaults(path, f.Faults)
 	}
-	f.failed, f.pending = false, false
+	f.failed, f.pending, f.isMask = false, false, s.Layer.mayMask() && len(r.data) == 0
 	f.came(hash, now)
+}
+
+// contentOf returns the content of a file of which r was read. An empty one that masks others gives
+// nothing, unless it gave something before: that it was emptied may be an accident, a link to
+// /dev/null is none.
+func (s *Source) contentOf(path string, f *fileState, r reading) documents.Content {
+	isEmptied := len(f.before) > 0 || s.gave(path)
+	if r.isNull || s.Layer.mayMask() && len(r.data) == 0 && !isEmptied {
+		return documents.Content{}
+	}
+	return documents.Read(path, r.data, s.options())
 }
 
 // options returns the decode options, with the Source's desired pods as the accepted versions.
@@ -144,6 +157,7 @@ func (s *Source) joinClaims() {
 			all[c] = true
 		}
 	}
+	maps.Copy(all, s.around.Claims)
 	for _, f := range s.files {
 		if len(f.alone.Lacking)+len(f.alone.Unnamed) > 0 {
 			f.Content = f.alone.Given(all)

@@ -28,6 +28,14 @@ type Record struct {
 	// Unclear has, by path, the contents that cannot be read completely or have an error; nil: not
 	// recorded.
 	Unclear map[string]Unclear `json:"unclear"`
+	// Masks are the names of the files of other folders that the folder masks, sorted.
+	Masks []string `json:"masks,omitempty"`
+
+	// Of several folders, these have the records of each by its path. Then the record around them
+	// has Moved, and Given: by the names of pods, and of objects as in Forgotten, the paths of the
+	// folders of those that several give, the lowest first, or that one did that was not read since.
+	Folders map[string]Record   `json:"folders,omitempty"`
+	Given   map[string][]string `json:"given,omitempty"`
 }
 
 // Folder identifies a directory, also across reboots.

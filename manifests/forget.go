@@ -181,7 +181,18 @@ func (r Record) clone() Record {
 	maps.Copy(out.Forgotten, r.Forgotten)
 	out.Moved = maps.Clone(r.Moved)
 	out.Unclear = maps.Clone(r.Unclear)
+	out.Masks, out.Folders, out.Given = slices.Clone(r.Masks), maps.Clone(r.Folders), maps.Clone(r.Given)
 	return out
+}
+
+// Of returns the record of one folder, of which r may be that of several.
+func (r Record) Of(dir string) Record {
+	if of, ok := r.Folders[dir]; ok {
+		return of
+	}
+	of := r.clone()
+	of.Folders, of.Given = nil, nil
+	return of
 }
 
 // know takes over the records of previous agents: the last good versions without the forgotten

@@ -149,6 +149,7 @@ type wish struct {
 	insist   bool      // a file that is open for writing is read, too
 	isStrict bool      // who may write it is checked, with this root dir
 	root     string
+	masks    bool // a link to /dev/null is a file without content
 }
 
 // sight is the result of reading a path.
@@ -174,6 +175,8 @@ func see(path string, w wish) sight {
 	}
 	v.mode = info.Mode()
 	switch {
+	case w.masks && IsNull(info):
+		v.reading = reading{sig: signatureOf(info), isNull: true}
 	case !v.mode.IsRegular():
 		v.err = errIrregular
 	case w.known == signatureOf(info):
@@ -187,6 +190,10 @@ func see(path string, w wish) sight {
 // look updates the state of one path. force reads the file even if it looks unchanged.
 func (s *Source) look(path string, now time.Time, force bool) {
 	if path != s.Dir && (!isManifest(filepath.Base(path)) || filepath.Dir(path) != s.Dir) {
+		return
+	}
+	if s.maskOf(path) != "" {
+		delete(s.files, path)
 		return
 	}
 	isStrict, root := s.Strict, s.Root
@@ -234,7 +241,7 @@ func (s *Source) see(path string, w wish) sight {
 
 // wishFor returns how a path with this state is to be read; f is nil if it has none.
 func (s *Source) wishFor(f *fileState, now time.Time, force bool) wish {
-	w := wish{isStrict: s.Strict, root: s.Root}
+	w := wish{isStrict: s.Strict, root: s.Root, masks: s.Layer.mayMask()}
 	if f == nil {
 		return w
 	}

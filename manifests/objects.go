@@ -168,7 +168,7 @@ func (s *Source) countObjects(now time.Time, complete bool) {
 	maps.DeleteFunc(s.objectsGone, func(key ObjectKey, _ *absence) bool { return s.objects[key] == nil })
 }
 
-// absences yields the absences of pods and of objects.
+// absences yields the absences of pods and of objects, and the changes of masks.
 func (s *Source) absences() iter.Seq[*absence] {
 	return func(yield func(*absence) bool) {
 		for _, a := range s.absent {
@@ -181,6 +181,11 @@ func (s *Source) absences() iter.Seq[*absence] {
 				return
 			}
 		}
+		for _, a := range s.masking.changes {
+			if !yield(a) {
+				return
+			}
+		}
 	}
 }
 
@@ -188,6 +193,7 @@ func (s *Source) absences() iter.Seq[*absence] {
 func (s *Source) forgetAbsences() {
 	clear(s.absent)
 	clear(s.objectsGone)
+	clear(s.masking.changes)
 }
 
 // knowObjects takes over the objects that a former Source saved.

@@ -80,6 +80,8 @@ type File struct {
 	Held     bool             `json:"held,omitempty"`     // an earlier version runs on, the present one was refused
 	Problems []decode.Problem `json:"problems,omitempty"` // in order of line
 	SHA256   string           `json:"-"`                  // of what was read, in hex; "": nothing could be
+	// MaskedBy is the file of another folder because of which this one is not read; "": none.
+	MaskedBy string `json:"-"`
 	// Hashes are the hashes of all pods in the file, by namespace/name, including pods that another
 	// file gives.
 	Hashes map[string]poduid.ContentHash `json:"-"`
@@ -115,6 +117,8 @@ type Snapshot struct {
 	// while the folder may be another than the one that pods came from. Then even a pod that the
 	// Source never knew is not proven gone.
 	Complete bool
+	// Layer is what the folders around this one have to know; nil: the folder is the only one.
+	Layer *Seen `json:"-"`
 }
 
 // Same reports whether two desired pods are the same: both nil, or the same content with the same
@@ -137,7 +141,7 @@ func (s *Snapshot) File(path string) *File {
 
 // Pod returns the desired pod with a key; nil: there is none.
 func (s *Snapshot) Pod(key Key) *Pod {
-	at, is := slices.BinarySearchFunc(s.Pods, key, func(p *Pod, key Key) int { return compareKeys(p.Key(), key) })
+	at, is := slices.BinarySearchFunc(s.Pods, key, func(p *Pod, key Key) int { return CompareKeys(p.Key(), key) })
 	if !is {
 		return nil
 	}
@@ -146,18 +150,21 @@ func (s *Snapshot) Pod(key Key) *Pod {
 
 // equal reports whether two snapshots are equal.
 func equal(a, b Snapshot) bool {
-	return a.Complete == b.Complete && a.Read == b.Read && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Objects, b.Objects) &&
+	return a.Complete == b.Complete && a.Read == b.Read && a.Layer.equal(b.Layer) && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Objects, b.Objects) &&
 		a.SameFiles(&b) && slices.EqualFunc(a.Files, b.Files, func(f, g *File) bool { return f == g || maps.Equal(f.Objects, g.Objects) })
 }
 
+// Same reports whether two snapshots are equal.
+func (s *Snapshot) Same(o *Snapshot) bool { return equal(*s, *o) }
+
 // SameFiles reports whether two snapshots are equal in their files, apart from the files' objects.
 func (s *Snapshot) SameFiles(o *Snapshot) bool {
-	return slices.Equal(s.Problems, o.Problems) && slices.EqualFunc(s.Files, o.Files, (*File).same)
+	return slices.Equal(s.Problems, o.Problems) && slices.EqualFunc(s.Files, o.Files, (*File).Same)
 }
 
-// same reports whether two files are equal, apart from their objects.
-func (f *File) same(g *File) bool {
-	return f == g || f.Path == g.Path && f.Held == g.Held && slices.Equal(f.Pods, g.Pods) &&
+// Same reports whether two files are equal, apart from their objects.
+func (f *File) Same(g *File) bool {
+	return f == g || f.Path == g.Path && f.Held == g.Held && f.MaskedBy == g.MaskedBy && slices.Equal(f.Pods, g.Pods) &&
 		slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders) &&
 		f.SHA256 == g.SHA256 && slices.Equal(f.Forgotten, g.Forgotten) && maps.Equal(f.Hashes, g.Hashes)
 }

@@ -81,9 +81,10 @@ func (s signature) stable(now time.Time) bool {
 
 // reading is the result of reading a file.
 type reading struct {
-	data []byte
-	sig  signature
-	busy bool // a writer has it open: data may be incomplete, and is nil unless insist is set
+	data   []byte
+	sig    signature
+	isNull bool // it is a link to /dev/null, or /dev/null itself: an end without a doubt
+	busy   bool // a writer has it open: data may be incomplete, and is nil unless insist is set
 }
 
 // readManifest reads a regular file, following symlinks. It never blocks on a pipe. insist reads

@@ -90,6 +90,7 @@ func (s *Source) resolve() Snapshot {
 	s.recall(r)
 	r.noteLater()
 	r.noteMoved()
+	s.noteMasks()
 	s.accept(r.doubt, r.kept)
 	next := r.snapshot()
 	s.current, r.pods = r.pods, s.current
@@ -297,7 +298,7 @@ func (r *resolution) sortKeys() {
 	for key := range r.pods {
 		r.keys = append(r.keys, key)
 	}
-	slices.SortFunc(r.keys, compareKeys)
+	slices.SortFunc(r.keys, CompareKeys)
 }
 
 // UIDTaken returns the message for another pod with p's uid.
@@ -305,7 +306,8 @@ func UIDTaken(p *Pod) string {
 	return fmt.Sprintf("%s gives the pod %s with the uid %s already: leave metadata.uid out of one of the two, or remove one", p.File, p.Key(), p.UID)
 }
 
-func compareKeys(a, b Key) int {
+// CompareKeys orders the keys of pods.
+func CompareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
@@ -340,6 +342,7 @@ func (r *resolution) snapshot() Snapshot {
 		}
 		next.Files = append(next.Files, r.file(path, f, r.byFile[path]))
 	}
+	s.addLayer(&next)
 	return next
 }
 
@@ -436,7 +439,7 @@ func (r *resolution) report(path string, f *fileState, keys []Key) *File {
 			report.Orders[key.String()] = p.Order
 		}
 	}
-	slices.SortFunc(keys, compareKeys)
+	slices.SortFunc(keys, CompareKeys)
 	for _, key := range keys {
 		report.Pods = append(report.Pods, key.String())
 		report.Held = report.Held || r.held[key] && r.pods[key].File == path

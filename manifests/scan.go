@@ -57,6 +57,7 @@ func (s *Source) scan(now time.Time) {
 // lookAtAll updates the states of the files in a complete list of paths, and drops the others.
 func (s *Source) lookAtAll(paths []string, now time.Time) {
 	slices.Sort(paths)
+	paths = s.withoutMasked(paths)
 	entries := s.lookUpAll(paths)
 	for k, path := range paths {
 		if entries == nil {
@@ -92,7 +93,7 @@ func (s *Source) adopt(l listing, now time.Time) {
 // scanNone replaces scan if no folder is configured.
 func (s *Source) scanNone(now time.Time) {
 	s.folder, s.inside = nil, nil
-	for _, key := range slices.SortedFunc(maps.Keys(s.current), compareKeys) {
+	for _, key := range slices.SortedFunc(maps.Keys(s.current), CompareKeys) {
 		if file := s.current[key].File; !IsURL(file) {
 			s.folder = []decode.Problem{{File: file, Message: "is not read any more, as no manifest folder is given: " +
 				"the pods of files keep running; give the folder again with --manifests" + orAcceptByHand}}
@@ -275,6 +276,7 @@ func (s *Source) countAbsences(now time.Time, complete bool) {
 	}
 	maps.DeleteFunc(s.absent, func(key Key, _ *absence) bool { return s.current[key] == nil })
 	s.countObjects(now, complete)
+	s.countMasks(now, complete)
 }
 
 // grows restarts the settle time of all absences: a folder that is being filled file by file is not

@@ -36,6 +36,8 @@ type SourceConfig struct {
 	Cached     *Answer            // as it was saved last; nil: none
 	SaveAnswer func(Answer) error // saves one durably for the next Source; may be nil
 
+	Layer *Layer // the folder's place among several; nil: it is the only one
+
 	Strict    bool   // what Writable finds is a warning
 	Root      string // the agent's root dir, for that; "": none
 	Unwatched bool   // the folder is read at intervals, without a watch
@@ -78,6 +80,10 @@ type Source struct {
 	saved   Record    // as it was saved last
 	saveAt  time.Time // when to retry a failed save; zero: none failed
 	forgets chan forgetting
+	outside chan Outside            // the newest that was not received
+	around  Outside                 // as received last
+	masking masking                 // the files of other folders that those of this one mask
+	masked  []*File                 // its files that other folders mask
 	urlName string                  // the name of URL in reports; its state is in files under this name
 	unsaved bool                    // its last answer could not be saved
 	dirty   map[string]bool         // paths to read again
@@ -123,9 +129,11 @@ func NewSource(c SourceConfig) *Source {
 		objectsGone:  map[ObjectKey]*absence{},
 		full:         true,
 		forgets:      make(chan forgetting),
+		outside:      make(chan Outside, 1),
 	}
 	s.resolution = newResolution(s)
 	s.know(c.Known, c.Record)
+	s.knowMasks()
 	s.knowURL()
 	s.knowObjects()
 	return s
@@ -135,12 +143,16 @@ func NewSource(c SourceConfig) *Source {
 // older one that was not received.
 func (s *Source) Snapshots() <-chan Snapshot { return s.snapshots }
 
+// SetDoubt sets Doubt. It may be called until Run is.
+func (s *Source) SetDoubt(doubt bool) { s.Doubt = doubt }
+
 // leastPause is the least time between two steps without an event: what was due was just done.
 const leastPause = 5 * time.Millisecond
 
 // Run reads the folder until ctx ends. It may be called once.
 func (s *Source) Run(ctx context.Context) {
 	defer func() { s.watch.close() }()
+	s.takeOutside()
 	s.asking.stop = ctx.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -161,6 +173,8 @@ func (s *Source) Run(ctx context.Context) {
 			s.answered(a)
 		case f := <-s.forgets:
 			f.answer <- f.do(time.Now())
+		case o := <-s.outside:
+			s.surround(o)
 		case <-s.asking.woken:
 			s.full = true
 		case <-timer.C:
@@ -318,6 +332,7 @@ func (s *Source) offer(next Snapshot) {
 	default:
 	}
 	s.snapshots <- next // the slot is free: there is no other sender
+	s.Layer.tell()
 }
 
 // say logs each problem when it appears.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,13 +41,16 @@ func TestSettings(t *testing.T) {
 		args []string
 		want func(config.Config) bool
 	}{
-		{"without a file the endpoint is the default one", nil, func(c config.Config) bool { return c.Listen == "127.0.0.1:10255" && c.Manifests == "" }},
-		{"flags alone", []string{"--manifests", "/flag", "--listen", ""}, func(c config.Config) bool { return c.Manifests == "/flag" && c.Listen == "" }},
+		{"without a file the endpoint is the default one", nil, func(c config.Config) bool { return c.Listen == "127.0.0.1:10255" && len(c.Manifests) == 0 }},
+		{"flags alone", []string{"--manifests", "/flag", "--listen", ""}, func(c config.Config) bool { return slices.Equal(c.Manifests, []string{"/flag"}) && c.Listen == "" }},
 		{"the file alone", []string{"--config", "FILE"}, func(c config.Config) bool {
-			return c.Manifests == "/file" && c.Listen == "127.0.0.1:1" && c.ResolvConf == "" && c.NodeLabels["a"] == "file" && c.MaxPods == 7
+			return slices.Equal(c.Manifests, []string{"/file"}) && c.Listen == "127.0.0.1:1" && c.ResolvConf == "" && c.NodeLabels["a"] == "file" && c.MaxPods == 7
+		}},
+		{"several folders", []string{"--config", "FILE", "--manifests", "/low,er", "--manifests", "/higher"}, func(c config.Config) bool {
+			return slices.Equal(c.Manifests, []string{"/low,er", "/higher"})
 		}},
 		{"flags win over the file", []string{"--config", "FILE", "--manifests", "/flag", "--listen", "", "--node-labels", "b=flag", "--cgroup-driver", "cgroupfs"}, func(c config.Config) bool {
-			return c.Manifests == "/flag" && c.Listen == "" && c.NodeLabels["a"] == "" && c.NodeLabels["b"] == "flag" && c.CgroupDriver == "cgroupfs" && c.MaxPods == 7
+			return slices.Equal(c.Manifests, []string{"/flag"}) && c.Listen == "" && c.NodeLabels["a"] == "" && c.NodeLabels["b"] == "flag" && c.CgroupDriver == "cgroupfs" && c.MaxPods == 7
 		}},
 		{"a flag wins that says the default", []string{"--config", "FILE", "--listen", "127.0.0.1:10255", "--resolv-conf", "/etc/resolv.conf"}, func(c config.Config) bool {
 			return c.Listen == "127.0.0.1:10255" && c.ResolvConf == "/etc/resolv.conf" && c.ResolvConf != ""

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +37,8 @@ restart, what that would wait for, as a hold, the update window, the lock of its
 workload, its turn, room, or what it lacks, and whether it is on trial. Of ConfigMaps
 and Secrets with other contents it says what that means to the pods that run. Values of
 variables and what may be secret are not told. Of a folder that is the agent's own, or
-with --prune in place of it, it also says which pods would be removed.
+with --prune in place of it, it also says which pods would be removed. If the agent has
+several folders, one of them is compared together with the others.
 
 Manifests are read with the settings of the agent unless --config gives others. Where
 the agent does not run, diff says so on standard error and compares the files with what
@@ -92,6 +92,8 @@ func diffOf(c *cli.Context, o *Options) (*outlook.Report, error) {
 		return nil, err
 	}
 	cfg = diff.Settings(c.Context, k, o.Socket, cfg, command.GivenBy(c, "config") == "")
+	own := k.Manifests.Folders()
+	args, isOwn := diff.WithOthers(args, own)
 	v, err := check.All(c.Context, cfg, check.Given{IsAccepted: diff.IsAccepted(k)}, args, c.App.Reader)
 	if err != nil {
 		return nil, err
@@ -100,7 +102,7 @@ func diffOf(c *cli.Context, o *Options) (*outlook.Report, error) {
 	if isRefused(c.App.ErrWriter, v) {
 		return nil, fmt.Errorf("nothing was compared: a manifest is refused")
 	}
-	whole := c.Bool("prune") || slices.ContainsFunc(folders, func(dir string) bool { return diff.Same(dir, k.Manifests.Dir) })
+	whole := c.Bool("prune") || isOwn
 	r, err := outlookOf(c, o, k, cfg, outlook.About(v.Pods, v.Objects, whole))
 	if err != nil {
 		return nil, err

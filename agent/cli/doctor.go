@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -73,7 +72,9 @@ func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 	var files status.Manifests
 	if err := client.GetJSON(ctx, cfg.Socket, "/manifests", &files); err == nil {
 		m.Up = true
-		m.Config.Manifests = cmp.Or(cfg.Manifests, files.Dir)
+		if len(cfg.Manifests) == 0 {
+			m.Config.Manifests = files.Folders()
+		}
 		for _, p := range files.Settings {
 			line := print.ProblemLine(p, "")
 			if p.Warning {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"monopod/agent/cli/clitest"
@@ -10,19 +11,19 @@ import (
 	"monopod/agent/status"
 )
 
-// Beside a running agent its folder is examined, whose name no flag need repeat; a flag wins.
+// Beside a running agent its folders are examined, whose names no flag need repeat; a flag wins.
 func TestDoctorTakesTheFolderFromTheAgent(t *testing.T) {
 	cfg := config.Default()
 	cfg.Endpoint = "unix:///nowhere"
-	cfg.Socket = clitest.Agent(t, "", status.Manifests{Dir: "/srv/pods"}, status.Runtime{})
-	for given, want := range map[string]string{"": "/srv/pods", "/etc/pods": "/etc/pods"} {
-		cfg.Manifests = given
+	cfg.Socket = clitest.Agent(t, "", status.Manifests{Dir: "/usr/pods", Dirs: []string{"/usr/pods", "/srv/pods"}}, status.Runtime{})
+	for given, want := range map[string]string{"": "/usr/pods /srv/pods", "/etc/pods": "/etc/pods"} {
+		cfg.Manifests = strings.Fields(given)
 		m, err := machine(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.Runtime.Close()
-		if m.Config.Manifests != want {
+		if strings.Join(m.Config.Manifests, " ") != want {
 			t.Errorf("with --manifests %q: %s", given, m.Config.Manifests)
 		}
 	}

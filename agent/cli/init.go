@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -113,8 +114,12 @@ Next:
 }
 
 // sayEmpty logs what to do about a folder without a file.
-func sayEmpty(log *slog.Logger, dir string) {
-	if files, err := os.ReadDir(dir); err == nil && len(files) == 0 {
-		log.Info("the folder of manifests is empty: a Pod manifest that is put there runs at once; `monopod init` writes a first one", "manifests", dir)
+func sayEmpty(log *slog.Logger, dirs []string) {
+	isFilled := func(dir string) bool {
+		files, err := os.ReadDir(dir)
+		return err != nil || len(files) > 0
+	}
+	if len(dirs) > 0 && !slices.ContainsFunc(dirs, isFilled) {
+		log.Info("the folder of manifests is empty: a Pod manifest that is put there runs at once; `monopod init` writes a first one", "manifests", dirs[len(dirs)-1])
 	}
 }

@@ -57,7 +57,7 @@ func TestAnEmptyFolderIsMetWithWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	said := func() string {
 		var out bytes.Buffer
-		sayEmpty(slog.New(slog.NewTextHandler(&out, nil)), dir)
+		sayEmpty(slog.New(slog.NewTextHandler(&out, nil)), []string{dir})
 		return out.String()
 	}
 	if text := said(); !strings.Contains(text, "`monopod init` writes a first one") || !strings.Contains(text, "manifests="+dir) {

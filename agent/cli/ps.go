@@ -86,8 +86,9 @@ has each.
 
 --files lists the manifest files and what became of each pod, ConfigMap and
 Secret in them: accepted; waiting, to be admitted or for the version before it;
-superseded, as another file gives it; rejected; or leaving, as the file is gone
-and it goes, too, once that is certain.
+superseded, as another file gives it; masked, as an empty file of its name in a
+higher folder is; rejected; or leaving, as the file is gone and it goes, too, once
+that is certain.
 HASH is of the pod in the file, RUNNING of the one that runs. As json or yaml this is status/manifests.json.
 
 Where the agent does not run, ps says so on standard error and shows what it

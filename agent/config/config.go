@@ -17,7 +17,7 @@ import (
 // Config is the settings, as in a file of them; see the table for what they mean. Paths are
 // absolute. Default and Read make one, with no setting left out.
 type Config struct {
-	Manifests         string // "": none
+	Manifests         Folders // the lowest first; none: no folder
 	InsecureManifests bool
 	RemovalSettle     time.Duration
 	ManifestURL       string // "": none; it may hold secrets, as its headers do
@@ -93,6 +93,7 @@ type Config struct {
 	DeadContainers             int
 	KeepEndedVolumes           bool
 	PodHosts                   bool
+	FollowResolvConf           bool
 	UpdateStrategy             string
 	FollowImages               time.Duration // 0: tags are not followed
 

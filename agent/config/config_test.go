@@ -56,8 +56,10 @@ func TestReadFile(t *testing.T) {
 			c.LogLevel = "warn"
 		}},
 		{"what it is", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n", func(*Config) {}},
-		{"paths", "staticPodPath: /m\nroot: /r\npodLogsDir: /l\nsocket: /s\n", func(c *Config) { c.Manifests, c.Root, c.PodLogs, c.Socket = "/m", "/r", "/l", "/s" }},
-		{"paths relative to the file", "staticPodPath: m\nresolvConf: ../resolv.conf\n", func(c *Config) { c.Manifests, c.ResolvConf = "DIR/m", "UP/resolv.conf" }},
+		{"paths", "staticPodPath: /m\nroot: /r\npodLogsDir: /l\nsocket: /s\n", func(c *Config) { c.Manifests, c.Root, c.PodLogs, c.Socket = Folders{"/m"}, "/r", "/l", "/s" }},
+		{"paths relative to the file", "staticPodPath: m\nresolvConf: ../resolv.conf\n", func(c *Config) { c.Manifests, c.ResolvConf = Folders{"DIR/m"}, "UP/resolv.conf" }},
+		{"folders, the lowest first", "staticPodPath: [m, /n]\n", func(c *Config) { c.Manifests = Folders{"DIR/m", "/n"} }},
+		{"no folder", "staticPodPath: ''\n", func(*Config) {}},
 		{"addresses of both families", "nodeIP: 2001:db8::7,192.0.2.7", func(c *Config) { c.NodeIP = "2001:db8::7,192.0.2.7" }},
 		{"health on a port of its own", "healthzPort: 10248\nhealthzBindAddress: ::1", func(c *Config) { c.HealthzPort, c.HealthzAddress = 10248, "::1" }},
 		{"no endpoint", `listen: ""`, func(c *Config) { c.Listen = "" }},
@@ -136,7 +138,9 @@ func TestReadFile(t *testing.T) {
 			dir := t.TempDir()
 			want := base
 			row.want(&want)
-			want.Manifests = strings.Replace(want.Manifests, "DIR", dir, 1)
+			for k, folder := range want.Manifests {
+				want.Manifests[k] = strings.Replace(folder, "DIR", dir, 1)
+			}
 			want.TLSCert = strings.Replace(want.TLSCert, "DIR", dir, 1)
 			want.ResolvConf = strings.Replace(want.ResolvConf, "UP", filepath.Dir(dir), 1)
 			got, wrong := readText(t, dir, row.text, base)
@@ -264,7 +268,7 @@ func otherValues() map[string]string {
 		"socket": "/s", "resolvConf": "/r", "clusterDNS": "[10.0.0.1]", "clusterDomain": "c", "cgroupDriver": "systemd", "cgroupRoot": "/c",
 		"cgroupsPerQOS": "false", "enforceNodeAllocatable": "[]", "systemReserved": "{cpu: 1m}", "kubeReserved": "{cpu: 1m}", "systemReservedCgroup": "/system.slice", "kubeReservedCgroup": "/system.slice",
 		"evictionHard": "{memory.available: 1Mi}", "maxPods": "9", "podsPerCore": "9", "podPidsLimit": "9", "cpuCFSQuota": "false",
-		"cpuCFSQuotaPeriod": "1ms", "cpuManagerPolicy": "static", "cpuManagerPolicyOptions": "{full-pcpus-only: 'true'}", "cpuManagerReconcilePeriod": "5s", "reservedSystemCPUs": "0-1", "devices": "{example.com/serial: {paths: [/dev/ttyUSB*]}}", "singleProcessOOMKill": "true", "failSwapOn": "true", "seccompDefault": "true", "keepTerminatedPodVolumes": "true", "podHosts": "true", "allowInsecureManifests": "true",
+		"cpuCFSQuotaPeriod": "1ms", "cpuManagerPolicy": "static", "cpuManagerPolicyOptions": "{full-pcpus-only: 'true'}", "cpuManagerReconcilePeriod": "5s", "reservedSystemCPUs": "0-1", "devices": "{example.com/serial: {paths: [/dev/ttyUSB*]}}", "singleProcessOOMKill": "true", "failSwapOn": "true", "seccompDefault": "true", "keepTerminatedPodVolumes": "true", "podHosts": "true", "followResolvConf": "true", "allowInsecureManifests": "true",
 		"imageDir": "/i,/j", "updateStrategy": "StopFirst", "updatePolicy": "Replace", "updateHealth": "30s", "followImages": "1h", "updateStable": "20s", "updateWindow": "Sun 02:00-04:00", "updateLockMax": "30m",
 		"allowedUnsafeSysctls": "[net.*]", "crashLoopBackOff.firstContainerRestartPeriod": "1s", "crashLoopBackOff.maxContainerRestartPeriod": "1m",
 		"serializeImagePulls": "true", "maxParallelImagePulls": "9", "registryPullQPS": "9", "registryBurst": "9",
@@ -379,7 +383,7 @@ func TestAKubeletsFileCanBeDroppedIn(t *testing.T) {
 	if got != want {
 		t.Errorf("warned of\n%s\nwant\n%s", got, want)
 	}
-	if c.Manifests != "/etc/kubernetes/manifests" || c.FallbackDriver != "systemd" || c.MaxPods != 110 || c.HealthzPort != 10248 || c.HealthzAddress != "127.0.0.1" {
+	if !slices.Equal(c.Manifests, []string{"/etc/kubernetes/manifests"}) || c.FallbackDriver != "systemd" || c.MaxPods != 110 || c.HealthzPort != 10248 || c.HealthzAddress != "127.0.0.1" {
 		t.Errorf("%+v", c)
 	}
 }

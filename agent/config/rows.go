@@ -39,7 +39,7 @@ func rows(c *Config) []row { return slices.Concat(agentRows(c), podRows(c), imag
 // agentRows are about the agent itself, and its access control.
 func agentRows(c *Config) []row {
 	return []row{
-		{"staticPodPath", "manifests", restart, path(&c.Manifests, ""), "Folder of manifests, or one file. It, or staticPodURL, must be given here or with a flag.\nHere and below relative paths are relative to this file."},
+		{"staticPodPath", "manifests", restart, folders(&c.Manifests), "Folder of manifests, or one file, or a list of them, of which later ones win: see docs/manifests.md.\nIt, or staticPodURL, must be given here or with a flag. Here and below relative paths are relative to\nthis file."},
 		{"removalSettle", "", restart, duration(&c.RemovalSettle, 30*time.Second, 200*time.Millisecond, time.Hour), "How long a folder of manifests that was made again, or is another one now, must have got no new file\nbefore a pod that is missing in it is removed, 200ms to 1h. In one that stays it is 200ms. (ours)"},
 		{"staticPodURL", "manifest-url", restart, unquoted(text(&c.ManifestURL, "", manifests.CheckURL)), "URL that gives manifests, too; the folder's win. Only a complete answer without error removes pods;\nwhat came last counts on while there is none, over restarts too."},
 		{"staticPodURLHeader", "manifest-url-header", restart, headers(&c.ManifestURLHeader), "Headers of requests to it: {X-Node: [edge7]}. Redirects to other hosts do not get them."},
@@ -83,6 +83,7 @@ func podRows(c *Config) []row {
 	return []row{
 		{"keepTerminatedPodVolumes", "", live, boolean(&c.KeepEndedVolumes, false), "Whether pods that ended keep their volumes until their manifest changes or goes. (ours)"},
 		{"podHosts", "", live, boolean(&c.PodHosts, false), "Whether pods find each other by name and name.namespace, in their /etc/hosts. (ours)"},
+		{"followResolvConf", "", live, boolean(&c.FollowResolvConf, false), "Whether running pods that have the machine's name servers follow resolvConf when it changes. Containers\nthat started before this was true keep theirs. (ours)"},
 		{"updateStrategy", "", live, one(&c.UpdateStrategy, "Prepare", "Prepare", "StopFirst"), "Whether a changed pod runs on until its new version has its images, its objects and its place on\nthe node: Prepare, or StopFirst, as with a kubelet. A pod's annotation monopod.update wins. (ours)"},
 		{"updateHealth", "", live, duration(&c.UpdateHealth, 0, time.Second, 24*time.Hour), "Within what time a new version must be ready that took the place of one that ran, else the former\ncomes back, with the images that it ran; 0s: no matter. A pod's annotation monopod.update-health wins. (ours)"},
 		{"updateStable", "", live, duration(&c.UpdateStable, 10*time.Second, time.Second, time.Hour), "How long it must then stay ready, 1s to 1h. (ours)"},

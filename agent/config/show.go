@@ -38,6 +38,8 @@ func shown(v any) any {
 		return v.String()
 	case resource.Quantity:
 		return v.String()
+	case Folders:
+		return v.shown()
 	case v1.ResourceList:
 		out := map[string]string{}
 		for name, q := range v {

@@ -11,18 +11,30 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"monopod/manifests/layers"
 	"monopod/manifests/shell"
 )
 
 // manifestFolder checks whether the agent alone decides what runs.
 func manifestFolder(_ context.Context, m *Machine) (found []Finding) {
-	dir := m.Config.Manifests
-	if dir == "" {
+	dirs := m.Config.Manifests
+	if len(dirs) == 0 {
 		if m.Config.ManifestURL != "" {
 			return []Finding{ok("from a URL alone")}
 		}
 		return []Finding{warn("name it with --manifests, or staticPodPath in the settings", "no folder of manifests is given")}
 	}
+	if err := layers.Check(dirs); err != nil {
+		return []Finding{fail("", "%v", err)}
+	}
+	for _, dir := range dirs {
+		found = append(found, folderOfManifests(dir)...)
+	}
+	return found
+}
+
+// folderOfManifests checks one folder.
+func folderOfManifests(dir string) (found []Finding) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return []Finding{fail("mkdir --parents --mode 700 "+shell.Word(dir), "%s is not there", dir)}

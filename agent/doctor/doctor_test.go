@@ -43,9 +43,9 @@ func healthy(t *testing.T) *patient {
 	r.SetImageDir(dir)
 	p := &patient{t, &Machine{Config: config.Default(), Runtime: c, Files: filepath.Join(dir, "files"), Now: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}, r}
 	p.Config.Endpoint, p.Config.Listen, p.Config.Socket = r.Endpoint(), "127.0.0.1:0", filepath.Join(dir, "monopod.sock")
-	p.Config.Manifests, p.Config.Root, p.Config.PodLogs = filepath.Join(dir, "manifests"), filepath.Join(dir, "root"), filepath.Join(dir, "logs")
+	p.Config.Manifests, p.Config.Root, p.Config.PodLogs = []string{filepath.Join(dir, "manifests")}, filepath.Join(dir, "root"), filepath.Join(dir, "logs")
 	p.Config.ResolvConf = p.write("resolv.conf", "nameserver 10.0.0.1\n")
-	for _, d := range []string{p.Config.Manifests, p.Config.Root} {
+	for _, d := range []string{p.Config.Manifests[0], p.Config.Root} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -139,14 +139,14 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		}, Error, "v1 without the controller memory", "cgroup_enable=memory"},
 		{"another driver", "cgroup driver", func(p *patient) { p.Config.CgroupDriver = "cgroupfs" }, Error, "monopod has cgroupfs and the runtime systemd", "leave out --cgroup-driver"},
 		{"cgroupfs beside systemd", "cgroup driver", func(p *patient) { p.runtime.SetCgroupDriver(rt.CgroupDriver_CGROUPFS) }, Warning, "two that write to one tree", "SystemdCgroup"},
-		{"a folder that is not there", "manifests", func(p *patient) { os.Remove(p.Config.Manifests) }, Error, "is not there", "mkdir"},
-		{"a folder that all may write", "manifests", func(p *patient) { os.Chmod(p.Config.Manifests, 0o777) }, Error, "by others than root", "chmod go-w"},
+		{"a folder that is not there", "manifests", func(p *patient) { os.Remove(p.Config.Manifests[0]) }, Error, "is not there", "mkdir"},
+		{"a folder that all may write", "manifests", func(p *patient) { os.Chmod(p.Config.Manifests[0], 0o777) }, Error, "by others than root", "chmod go-w"},
 		{"a manifest of somebody", "manifests", func(p *patient) {
-			path := filepath.Join(p.Config.Manifests, "x.yaml")
+			path := filepath.Join(p.Config.Manifests[0], "x.yaml")
 			os.WriteFile(path, nil, 0o600)
 			os.Chown(path, 1234, 1234)
 		}, Error, "belongs to user 1234", "chown root"},
-		{"no folder", "manifests", func(p *patient) { p.Config.Manifests = "" }, Warning, "no folder", "--manifests"},
+		{"no folder", "manifests", func(p *patient) { p.Config.Manifests = nil }, Warning, "no folder", "--manifests"},
 		{"1970", "clock", func(p *patient) { p.Now = time.Unix(100, 0) }, Error, "it is " + string(message.Time(time.Unix(100, 0))) + ", says the clock", "timedatectl"},
 		{"swap", "swap", func(p *patient) { p.write("proc/swaps", "Filename\n/dev/sda2 partition\n") }, Warning, "on", "swapoff"},
 		{"swap that is forbidden", "swap", func(p *patient) { p.write("proc/swaps", "Filename\n/dev/sda2 partition\n"); p.Config.FailSwapOn = true }, Error, "failSwapOn", "swapoff"},
@@ -200,7 +200,7 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 func TestARemedyRunsNothingThatANameHolds(t *testing.T) {
 	for _, name := range []string{"a;touch $HOME`id`.yaml", "x y$(id>pwned).yaml", "it's.yaml", "-rf.yaml", "a&b|c>d.yaml", "new\nline.yaml", "*.yaml", "esc\x1b[2J.yaml"} {
 		p := healthy(t)
-		path := filepath.Join(p.Config.Manifests, name)
+		path := filepath.Join(p.Config.Manifests[0], name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func TestARemedyRunsNothingThatANameHolds(t *testing.T) {
 	if found := p.found("pause image"); !strings.HasPrefix(found[0].Remedy, "crictl pull 'pause:2;reboot', or") {
 		t.Errorf("an image: %s", found[0].Remedy)
 	}
-	p.Config.Manifests = "/nowhere/$(reboot)"
+	p.Config.Manifests = []string{"/nowhere/$(reboot)"}
 	if found := p.found("manifests"); found[0].Remedy != "mkdir --parents --mode 700 '/nowhere/$(reboot)'" {
 		t.Errorf("a folder: %s", found[0].Remedy)
 	}

@@ -80,7 +80,7 @@ func runInProcess(w *world) {
 	log, err := os.Create(w.agent.Log)
 	check(w.T, err)
 	c := config.Default()
-	c.Manifests, c.Endpoint, c.Root, c.PodLogs, c.NodeName = w.agent.Manifests, w.agent.Endpoint, w.agent.Root, w.agent.PodLogs, rig.Node
+	c.Manifests, c.Endpoint, c.Root, c.PodLogs, c.NodeName = []string{w.agent.Manifests}, w.agent.Endpoint, w.agent.Root, w.agent.PodLogs, rig.Node
 	c.Listen, c.Socket, c.CgroupRoot = "", w.agent.Socket, w.agent.Cgroups
 	c.ImageGCHigh, c.ImageGCLow, c.ImageMinAge = 70, 50, time.Millisecond
 	a, err := agent.New(c, nil, agent.Options{Log: slog.New(slog.NewTextHandler(log, nil)), CollectEvery: 500 * time.Millisecond})

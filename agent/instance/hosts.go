@@ -34,3 +34,19 @@ func (f *Files) WriteHosts(pod *v1.Pod, container string, ips []string) (string,
 	}
 	return path, nil
 }
+
+// WriteResolvConf writes the pod's /etc/resolv.conf for a container and returns its path; "": the
+// container has the one that the runtime made for the sandbox, as it has if the disk takes none.
+func (f *Files) WriteResolvConf(pod *v1.Pod, container string) (string, error) {
+	f.settingUp.Lock()
+	defer f.settingUp.Unlock()
+	path, err := f.Disk.Resolv.Write(pod)
+	if err != nil && !disk.Unwritable(err) {
+		return "", fmt.Errorf("resolv.conf: %w", err)
+	}
+	f.complain("resolv.conf is not written; the container has the one of before, or the runtime's", container, err)
+	if _, missing := os.Lstat(path); missing != nil {
+		return "", nil
+	}
+	return path, nil
+}

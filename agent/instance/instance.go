@@ -15,6 +15,7 @@ import (
 	"monopod/agent/node"
 	"monopod/agent/objects"
 	"monopod/agent/podhosts"
+	"monopod/agent/podresolv"
 	"monopod/agent/podspec"
 	"monopod/agent/saidonce"
 	"monopod/agent/volume"
@@ -25,7 +26,8 @@ import (
 type Disk struct {
 	Root              *checkpoint.Root
 	Machine           *node.Node
-	Hosts             *podhosts.Keeper // nil: pods do not know each other's names
+	Hosts             *podhosts.Keeper  // nil: pods do not know each other's names
+	Resolv            *podresolv.Keeper // nil: pods keep the name servers that they start with
 	Cgroups           *node.PodCgroups
 	Rotator           *logrotate.Rotator
 	PodLogs, LogLinks string                                         // folders; LogLinks "": no links are made

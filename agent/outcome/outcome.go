@@ -68,6 +68,9 @@ func (v *Versions) Judge(f *status.File) {
 // of returns the outcome of a file without that of its pods, and appends the outcome of each pod
 // that it names to all.
 func (v *Versions) of(f *manifests.File, all []status.Version) (status.State, []status.Version) {
+	if f.MaskedBy != "" {
+		return status.Masked, all
+	}
 	state := status.Accepted
 	if f.SHA256 == "" {
 		state = status.Unread

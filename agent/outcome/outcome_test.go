@@ -194,3 +194,12 @@ func TestATrialIsToldOfTheFileThatGivesItsPod(t *testing.T) {
 		}
 	}
 }
+
+func TestAMaskedFileIsNeitherReadNorWrong(t *testing.T) {
+	v := Versions{Snapshot: &manifests.Snapshot{Files: []*manifests.File{{Path: "/m/a", MaskedBy: "/n/a"}}}}
+	f := status.File{Path: "/m/a"}
+	v.Judge(&f)
+	if f.State != status.Masked || len(f.Versions)+len(f.Objects) > 0 {
+		t.Errorf("%+v", f)
+	}
+}

@@ -65,6 +65,15 @@ func (k *Keeper) Write(path string, p *v1.Pod, ips []string, own []byte) error {
 	}
 }
 
+// Rewrite replaces the content of a file that containers have mounted, in place if possible. One that
+// a killed agent left incomplete is to be written again.
+func Rewrite(path string, data []byte) error {
+	if err := replace(path, data); err != nil {
+		return err
+	}
+	return forget(path)
+}
+
 // replace replaces the content of a file, in place if possible.
 func replace(path string, data []byte) error {
 	f, err := disk.OpenInPlace(path)

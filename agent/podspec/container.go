@@ -60,6 +60,8 @@ type Input struct {
 	Objects    volume.Objects // the ConfigMaps and Secrets; nil: there are none
 	EnvObjects string         // the objects that the variables are made of, as objects.Set.EnvOf has them; "": not recorded
 
+	EnvFiles map[EnvFile]EnvFileContent // that the container's variables are read from
+
 	PodIPs []string // of the sandbox; pods on the host network have those of the machine
 
 	Volumes  map[string]volume.Mount // by volume name
@@ -73,6 +75,7 @@ type Input struct {
 	VolumeImages map[string]string // references by image volume; their SubPaths are paths in the image
 
 	HostsPath          string // file for /etc/hosts; "": none
+	ResolvPath         string // file for /etc/resolv.conf; "": the runtime's
 	TerminationLogPath string // file for the termination message; "": none
 
 	RecursiveReadOnly bool // the runtime's handler supports recursive read-only mounts

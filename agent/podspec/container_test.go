@@ -153,6 +153,8 @@ func TestMountsKeepTheirOrder(t *testing.T) {
 			"/z=/ro:ro /rel/a=/d /s=/sub /etc/hosts=/hosts /dev/termination-log=/term", ""},
 		{"own /etc/hosts wins", []v1.VolumeMount{{Name: "d", MountPath: "/etc/hosts", ReadOnly: true}}, nil, "/etc/hosts=/d:ro /dev/termination-log=/term", ""},
 		{"no address, no /etc/hosts", nil, func(in *Input) { in.PodIPs = nil }, "/dev/termination-log=/term", ""},
+		{"a resolv.conf that follows the machine's", nil, func(in *Input) { in.ResolvPath = "/resolv" }, "/etc/hosts=/hosts /etc/resolv.conf=/resolv /dev/termination-log=/term", ""},
+		{"own /etc/resolv.conf wins", []v1.VolumeMount{{Name: "d", MountPath: "/etc/resolv.conf"}}, func(in *Input) { in.ResolvPath = "/resolv" }, "/etc/resolv.conf=/d /etc/hosts=/hosts /dev/termination-log=/term", ""},
 		{"no termination log", nil, func(in *Input) { in.TerminationLogPath = "" }, "/etc/hosts=/hosts", ""},
 		{"unknown volume", []v1.VolumeMount{{Name: "nope", MountPath: "/x"}}, nil, "", `cannot find volume "nope" to mount into container "main"`},
 		{"subPath that nobody prepared", []v1.VolumeMount{{Name: "d", MountPath: "/x", SubPath: "y"}}, nil, "", `failed to prepare subPath for volumeMount "d" of container "main"`},

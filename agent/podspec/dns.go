@@ -116,6 +116,22 @@ func DnsConfig(p *v1.Pod, n *Host) (*rt.DNSConfig, []string) {
 	return &rt.DNSConfig{Servers: r.Servers, Searches: r.Searches, Options: r.Options}, warnings
 }
 
+// ResolvConfOf returns the pod's resolv.conf in the form that runtimes write.
+func ResolvConfOf(p *v1.Pod, n *Host) []byte {
+	c, _ := DnsConfig(p, n)
+	var b bytes.Buffer
+	if len(c.Searches) > 0 {
+		fmt.Fprintf(&b, "search %s\n", strings.Join(c.Searches, " "))
+	}
+	for _, server := range c.Servers {
+		fmt.Fprintf(&b, "nameserver %s\n", server)
+	}
+	if len(c.Options) > 0 {
+		fmt.Fprintf(&b, "options %s\n", strings.Join(c.Options, " "))
+	}
+	return b.Bytes()
+}
+
 // baseDNS returns the resolv.conf of the pod's DNS policy, without its dnsConfig.
 func baseDNS(p *v1.Pod, n *Host) ResolvConf {
 	policy := p.Spec.DNSPolicy

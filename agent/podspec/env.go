@@ -142,7 +142,7 @@ func envSource(p *v1.Pod, c *v1.Container, s *v1.EnvVarSource, in Input, n *Host
 		r := s.SecretKeyRef
 		return objectValue(secretData, p, in, r.Name, r.Key, r.Optional)
 	case s.FileKeyRef != nil:
-		return "", errors.New("fileKeyRef is not supported yet")
+		return fileValue(in, s.FileKeyRef)
 	default:
 		return "", errors.New("valueFrom names no source")
 	}

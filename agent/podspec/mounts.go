@@ -12,21 +12,25 @@ import (
 	"monopod/manifests/decode"
 )
 
-// containerMounts returns the mounts in the order of volumeMounts, then /etc/hosts and
-// the termination log.
+// containerMounts returns the mounts in the order of volumeMounts, then /etc/hosts,
+// /etc/resolv.conf and the termination log.
 func containerMounts(p *v1.Pod, c *v1.Container, in Input, n *Host) ([]*rt.Mount, error) {
 	var out []*rt.Mount
-	ownHosts := false
+	ownHosts, ownResolv := false, false
 	for i := range c.VolumeMounts {
 		m, err := volumeMount(p, c, i, in, n)
 		if err != nil {
 			return nil, err
 		}
 		ownHosts = ownHosts || c.VolumeMounts[i].MountPath == "/etc/hosts"
+		ownResolv = ownResolv || c.VolumeMounts[i].MountPath == "/etc/resolv.conf"
 		out = append(out, m)
 	}
 	if in.HostsPath != "" && !ownHosts && (p.Spec.HostNetwork || len(in.PodIPs) > 0) {
 		out = append(out, &rt.Mount{ContainerPath: "/etc/hosts", HostPath: in.HostsPath, SelinuxRelabel: n.SELinux})
+	}
+	if in.ResolvPath != "" && !ownResolv {
+		out = append(out, &rt.Mount{ContainerPath: "/etc/resolv.conf", HostPath: in.ResolvPath, SelinuxRelabel: n.SELinux})
 	}
 	if in.TerminationLogPath != "" && c.TerminationMessagePath != "" {
 		out = append(out, &rt.Mount{ContainerPath: c.TerminationMessagePath, HostPath: in.TerminationLogPath, SelinuxRelabel: n.SELinux})

@@ -219,7 +219,7 @@ func (d *description) problems() {
 	}
 	for _, f := range d.manifests.Files {
 		if Gives(f, d.pod) {
-			words = append(words, fileWords(f, d.manifests.Dir, true)...)
+			words = append(words, fileWords(f, d.manifests.Base(), true)...)
 		}
 	}
 	if len(words) == 0 {

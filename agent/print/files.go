@@ -50,17 +50,38 @@ func (l *Listing) files(w, notes io.Writer, f Format) error {
 // report themselves is not listed with files.
 func (l *Listing) waitWords(m status.Manifests, now time.Time) (words []string) {
 	for _, f := range m.Files {
+		words = append(words, layerWords(f, m)...)
 		for _, v := range f.Versions {
 			isListed := slices.ContainsFunc(f.Problems, func(p status.Problem) bool { return p.Pod == v.Pod && !p.Waits })
 			gaveWay := v.State == status.Rejected && slices.ContainsFunc(f.Problems, func(p status.Problem) bool { return p.Pod == v.Pod && p.Waits })
 			switch {
 			case isListed || v.Reason == "":
 			case v.State == status.Waiting:
-				words = append(words, OneLine(within(m.Dir, f.Path)+": "+v.Pod+" waits: "+withTry(v.Reason, l.pullsOf(v.Pod), now).Text))
+				words = append(words, OneLine(within(m.Base(), f.Path)+": "+v.Pod+" waits: "+withTry(v.Reason, l.pullsOf(v.Pod), now).Text))
 			case gaveWay:
-				words = append(words, OneLine(within(m.Dir, f.Path)+": "+v.Pod+": "+v.Reason))
+				words = append(words, OneLine(within(m.Base(), f.Path)+": "+v.Pod+": "+v.Reason))
 			}
 		}
+	}
+	return words
+}
+
+// layerWords returns because of which file of a higher folder a file has no effect.
+func layerWords(f status.File, m status.Manifests) (words []string) {
+	path := within(m.Base(), f.Path)
+	if f.MaskedBy != "" {
+		words = append(words, OneLine(path+": masked by "+f.MaskedBy))
+	}
+	gaveWay := func(state status.State, reason, name, by string) {
+		if state == status.Superseded && reason == "" && len(m.Dirs) > 0 {
+			words = append(words, OneLine(path+": "+by+" gives "+name+", too, and wins"))
+		}
+	}
+	for _, v := range f.Versions {
+		gaveWay(v.State, v.Reason, v.Pod, v.By)
+	}
+	for _, o := range f.Objects {
+		gaveWay(o.State, o.Reason, objectName(o), o.By)
 	}
 	return words
 }
@@ -90,7 +111,7 @@ func (l *Listing) fileTable(m status.Manifests, f Format) *Table {
 		return full[:min(len(full), hashWidth)]
 	}
 	for _, file := range m.Files {
-		path := within(m.Dir, file.Path)
+		path := within(m.Base(), file.Path)
 		if len(file.Versions)+len(file.Objects) == 0 {
 			t.add(stateRow(f, path, "", file.State, file.Since, "", "")...)
 		}
@@ -103,10 +124,10 @@ func (l *Listing) fileTable(m status.Manifests, f Format) *Table {
 	}
 	for _, file := range m.Leaving {
 		for _, pod := range file.Pods {
-			t.add(stateRow(f, within(m.Dir, file.Path), short(pod, node), leaving, time.Time{}, "", "")...)
+			t.add(stateRow(f, within(m.Base(), file.Path), short(pod, node), leaving, time.Time{}, "", "")...)
 		}
 		for _, o := range file.Objects {
-			t.add(stateRow(f, within(m.Dir, file.Path), objectName(o), leaving, time.Time{}, "", "")...)
+			t.add(stateRow(f, within(m.Base(), file.Path), objectName(o), leaving, time.Time{}, "", "")...)
 		}
 	}
 	return t
@@ -128,7 +149,7 @@ func stateRow(f Format, path, pod string, state status.State, since time.Time, h
 }
 
 var stateColors = map[status.State]string{
-	status.Accepted: green, status.Waiting: yellow, status.Superseded: yellow, status.Rejected: red}
+	status.Accepted: green, status.Waiting: yellow, status.Superseded: yellow, status.Masked: yellow, status.Rejected: red}
 
 // clock returns a moment for people, "" if it is not known.
 func clock(t time.Time) string {

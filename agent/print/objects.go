@@ -27,7 +27,7 @@ func ObjectsOf(m status.Manifests, namespace, node string) []UsedObject {
 		if namespace != "" && !strings.HasPrefix(o.Name, namespace+"/") {
 			return
 		}
-		u := UsedObject{Kind: o.Kind, Name: o.Name, State: state, Reason: o.Reason, File: within(m.Dir, f.Path)}
+		u := UsedObject{Kind: o.Kind, Name: o.Name, State: state, Reason: o.Reason, File: within(m.Base(), f.Path)}
 		for _, pod := range o.Pods {
 			u.Pods = append(u.Pods, short(pod, node))
 		}

@@ -38,10 +38,10 @@ func manifestWords(m status.Manifests, notes bool) []string {
 		words = append(words, ProblemLine(p, ""))
 	}
 	for _, p := range m.Problems {
-		words = append(words, ProblemLine(p, m.Dir))
+		words = append(words, ProblemLine(p, m.Base()))
 	}
 	for _, f := range m.Files {
-		words = append(words, fileWords(f, m.Dir, notes)...)
+		words = append(words, fileWords(f, m.Base(), notes)...)
 	}
 	return words
 }

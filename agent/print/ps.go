@@ -64,13 +64,15 @@ func (l *Listing) words(now time.Time) []string {
 	}
 	for _, f := range l.Manifests.Files {
 		if l.Some && slices.ContainsFunc(l.Pods, func(p v1.Pod) bool { return Gives(f, &p) }) {
-			words = append(words, fileWords(f, l.Manifests.Dir, false)...)
+			words = append(words, fileWords(f, l.Manifests.Base(), false)...)
 		}
 	}
 	return append(words, PodWords(l.Pods, now)...)
 }
 
-func (l *Listing) none() string { return cmp.Or(l.None, noPods(l.Manifests.Dir)) }
+func (l *Listing) none() string {
+	return cmp.Or(l.None, noPods(strings.Join(l.Manifests.Folders(), " or ")))
+}
 
 func noPods(dir string) string {
 	if dir == "" {
@@ -122,7 +124,7 @@ func filesOf(m status.Manifests) map[string]string {
 	for _, f := range m.Files {
 		for _, pod := range f.Pods {
 			if files[pod] == "" {
-				files[pod] = within(m.Dir, f.Path)
+				files[pod] = within(m.Base(), f.Path)
 			}
 		}
 	}

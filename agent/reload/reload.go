@@ -46,6 +46,7 @@ var liveSettings = []struct {
 	{[]string{"crashLoopBackOff.firstContainerRestartPeriod", "crashLoopBackOff.maxContainerRestartPeriod"}, func(r *Reloader, _ config.Config) { r.Pods() }},
 	{[]string{"deadContainersPerContainer", "keepTerminatedPodVolumes"}, func(r *Reloader, _ config.Config) { r.Pods() }},
 	{[]string{"updateStrategy", "updatePolicy", "updateWindow", "updateLockMax", "updateHealth", "updateStable", "followImages"}, func(r *Reloader, _ config.Config) { r.Pods() }},
+	{[]string{"followResolvConf"}, func(r *Reloader, _ config.Config) { r.Pods() }},
 	{[]string{"podHosts"}, func(r *Reloader, _ config.Config) { r.Hosts() }},
 	{[]string{"nodeLabels"}, func(r *Reloader, _ config.Config) { r.Pods(); r.Node() }},
 	{[]string{"maxPods", "podsPerCore"}, func(r *Reloader, _ config.Config) { r.Pods(); r.Node() }},

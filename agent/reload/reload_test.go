@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -42,7 +43,7 @@ func newReloaded(t *testing.T, text string) *reloaded {
 	}
 	t.Cleanup(func() { store.Close(context.Background()) })
 	base := config.Default()
-	base.Manifests, base.NodeName, base.Root = "/m", "n", filepath.Join(t.TempDir(), "root")
+	base.Manifests, base.NodeName, base.Root = []string{"/m"}, "n", filepath.Join(t.TempDir(), "root")
 	told := func(who string, what ...any) {
 		r.called = append(r.called, strings.TrimSpace(fmt.Sprintln(append([]any{who}, what...)...)))
 	}
@@ -115,10 +116,11 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 				return c.UpdateHealth == 30*time.Second && c.UpdateStable == 20*time.Second
 			}},
 		{"pods of a core", "", "podsPerCore: 4", "pods|node", "podsPerCore", "", func(c config.Config) bool { return c.PodsPerCore == 4 }},
+		{"name servers", "", "followResolvConf: true", "pods", "followResolvConf", "", func(c config.Config) bool { return c.FollowResolvConf }},
 		{"hosts", "", "podHosts: true", "hosts", "podHosts", "", func(c config.Config) bool { return c.PodHosts }},
 		{"labels and room", "", "nodeLabels: {disk: ssd}\nmaxPods: 7", "pods|node|pods|node", "nodeLabels, maxPods", "",
 			func(c config.Config) bool { return c.NodeLabels["disk"] == "ssd" && c.MaxPods == 7 }},
-		{"places", "root: /a", "root: /b\nstaticPodPath: /n", "", "", "staticPodPath, root", func(c config.Config) bool { return c.Root == "/a" && c.Manifests == "/m" }},
+		{"places", "root: /a", "root: /b\nstaticPodPath: /n", "", "", "staticPodPath, root", func(c config.Config) bool { return c.Root == "/a" && slices.Equal(c.Manifests, []string{"/m"}) }},
 		{"both", "", "clusterDomain: c\nregistryBurst: 2", "rate 0 2", "registryBurst", "clusterDomain",
 			func(c config.Config) bool { return c.ClusterDomain == "" && c.PullBurst == 2 }},
 	}

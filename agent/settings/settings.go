@@ -42,14 +42,18 @@ import (
 	"monopod/manifests"
 	"monopod/manifests/decode"
 	"monopod/manifests/fetch"
+	"monopod/manifests/layers"
 )
 
 // Complete returns the settings with the values of this machine filled in. The error is a sentence
 // that explains why the agent cannot start with them. An agent of one run reads no folder and has
 // no endpoint.
 func Complete(c config.Config, once bool) (config.Config, error) {
-	if c.Manifests == "" && c.ManifestURL == "" && !once {
+	if len(c.Manifests) == 0 && c.ManifestURL == "" && !once {
 		return c, &server.SettingsError{Text: "no manifests given: say in which folder they are with --manifests DIR, or what gives them with --manifest-url URL"}
+	}
+	if err := layers.Check(c.Manifests); err != nil {
+		return c, &server.SettingsError{Text: "--manifests: " + err.Error()}
 	}
 	if err := manifests.CheckURL(c.ManifestURL); err != nil {
 		return c, &server.SettingsError{Text: "--manifest-url: " + err.Error()}
@@ -88,7 +92,7 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 		}
 	}
 	if once {
-		c.Manifests, c.ManifestURL, c.Listen, c.Socket = "", "", "", ""
+		c.Manifests, c.ManifestURL, c.Listen, c.Socket = nil, "", "", ""
 		c.HealthzPort, c.PodResources = 0, false
 		c.KeepEndedVolumes = true // until the run is over: the output of its pods may still be needed
 		c.PodHosts = true         // as in docker compose
@@ -365,7 +369,10 @@ func checkWriters(c config.Config, once bool) error {
 	if once || c.InsecureManifests || !checkpoint.IsNew(c.Root) {
 		return nil
 	}
-	all := manifests.Writable(c.Manifests, c.Root)
+	var all []decode.Problem
+	for _, dir := range c.Manifests {
+		all = append(all, manifests.Writable(dir, c.Root)...)
+	}
 	if len(all) == 0 {
 		return nil
 	}

@@ -97,13 +97,23 @@ func TestOptionsOfNoPolicyAreRefused(t *testing.T) {
 	for policy, want := range map[string]string{cpus.Static: "", cpus.None: "cpuManagerPolicyOptions mean nothing to cpuManagerPolicy none: leave them out, or choose static"} {
 		for _, once := range []bool{false, true} {
 			c := config.Default()
-			c.Manifests, c.NodeName, c.Root = t.TempDir(), "n", t.TempDir()
+			c.Manifests, c.NodeName, c.Root = []string{t.TempDir()}, "n", t.TempDir()
 			c.CPUPolicy, c.CPUOptions = policy, map[string]string{"full-pcpus-only": "true"}
 			_, err := Complete(c, once)
 			if text := fmt.Sprint(err); err == nil && want != "" || err != nil && text != want {
 				t.Errorf("policy %s, once %v: %v", policy, once, err)
 			}
 		}
+	}
+}
+
+func TestFoldersThatOverlapAreRefused(t *testing.T) {
+	c := config.Default()
+	dir := t.TempDir()
+	c.Manifests, c.NodeName, c.Root = []string{dir, dir + "/local"}, "n", t.TempDir()
+	_, err := Complete(c, false)
+	if want := "--manifests: " + dir + "/local is in " + dir + ": folders of manifests stand beside each other"; fmt.Sprint(err) != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

@@ -72,7 +72,7 @@ func (e *encodedFiles) file(f *File) ([]byte, error) {
 
 // same reports whether two reports of a file are equal.
 func (f *File) same(o *File) bool {
-	return f.Path == o.Path && f.Held == o.Held && f.State == o.State && f.Since.Equal(o.Since) && f.SHA256 == o.SHA256 &&
+	return f.Path == o.Path && f.Held == o.Held && f.MaskedBy == o.MaskedBy && f.State == o.State && f.Since.Equal(o.Since) && f.SHA256 == o.SHA256 &&
 		slices.Equal(f.Pods, o.Pods) && slices.Equal(f.Problems, o.Problems) && slices.Equal(f.Versions, o.Versions) &&
 		slices.EqualFunc(f.Objects, o.Objects, func(a, b Object) bool { return reflect.DeepEqual(a, b) })
 }

@@ -14,7 +14,7 @@ func someFiles(n int) Manifests {
 	for k := range n {
 		path, at := fmt.Sprintf("/m/%03d.yaml", k), time.Unix(int64(k), 0).UTC()
 		pod := fmt.Sprintf("d/p%03d", k)
-		m.Files = append(m.Files, File{Path: path, Pods: []string{pod}, State: Accepted, Since: at, SHA256: "ab",
+		m.Files = append(m.Files, File{Path: path, Pods: []string{pod}, State: Accepted, Since: at, SHA256: "ab", MaskedBy: "/n/x.yaml",
 			Problems: []Problem{{File: path, Message: "a < b & c"}}, Versions: []Version{{Pod: pod, State: Accepted, Since: at}},
 			Objects: []Object{{Kind: "ConfigMap", Name: "d/c", Pods: []string{pod}}}})
 	}

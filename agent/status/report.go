@@ -17,6 +17,7 @@ import (
 // the reporting part of a manifests.Snapshot.
 type Manifests struct {
 	Dir      string    `json:"dir,omitempty"`
+	Dirs     []string  `json:"dirs,omitempty"`     // of several folders, the lowest first; Dir is the first of them
 	Files    []File    `json:"files"`              // sorted by path
 	Leaving  []File    `json:"leaving,omitempty"`  // gone, but their pods or objects are not; paths and names only
 	Problems []Problem `json:"problems,omitempty"` // of the folder itself
@@ -34,12 +35,29 @@ type Manifests struct {
 	Judge func(*File) `json:"-"`
 }
 
+// Folders returns the folders of the manifests, the lowest first.
+func (m *Manifests) Folders() []string {
+	if len(m.Dirs) == 0 && m.Dir != "" {
+		return []string{m.Dir}
+	}
+	return m.Dirs
+}
+
+// Base returns the folder to which the paths of files are shown relative; "": there are several.
+func (m *Manifests) Base() string {
+	if len(m.Dirs) > 0 {
+		return ""
+	}
+	return m.Dir
+}
+
 // File is one manifest file.
 type File struct {
 	Path     string    `json:"path"`
 	Pods     []string  `json:"pods,omitempty"` // namespace/name of the pods it gives
 	Held     bool      `json:"held,omitempty"` // an earlier version runs on, the present one was refused
 	Problems []Problem `json:"problems,omitempty"`
+	MaskedBy string    `json:"maskedBy,omitempty"` // the file of a higher folder because of which this one is not read
 
 	State    State     `json:"state,omitempty"`    // the worst of its versions, or of the file itself
 	Since    time.Time `json:"since,omitzero"`     // its present content has it
@@ -68,12 +86,13 @@ const (
 	Accepted   State = "accepted"   // it runs, or is being started
 	Waiting    State = "waiting"    // it is accepted and does not run yet, for Reason
 	Superseded State = "superseded" // another file gives the pod
+	Masked     State = "masked"     // a file of its name in a higher folder masks it
 	Unread     State = "unread"     // it was not read yet
 	Rejected   State = "rejected"   // it is wrong, for Reason
 )
 
 // states are the states in their order.
-var states = []State{"", Accepted, Waiting, Superseded, Unread, Rejected}
+var states = []State{"", Accepted, Waiting, Superseded, Masked, Unread, Rejected}
 
 // Worse returns the worse one of two states.
 func Worse(a, b State) State {

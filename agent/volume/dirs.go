@@ -19,6 +19,10 @@ const dirMode = 0o750
 // PodDir returns <root>/pods/<uid>.
 func PodDir(root, uid string) string { return filepath.Join(root, "pods", uid) }
 
+// ResolvPath returns the file that containers of the pod see as /etc/resolv.conf, if it follows the
+// machine's.
+func ResolvPath(root, uid string) string { return filepath.Join(PodDir(root, uid), "etc-resolv.conf") }
+
 // HostsPath returns the file that containers of the pod see as /etc/hosts.
 func HostsPath(root, uid string) string { return filepath.Join(PodDir(root, uid), "etc-hosts") }
 

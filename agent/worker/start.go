@@ -169,10 +169,14 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 	}
 	in.Objects, in.EnvObjects = now, now.EnvOf(pod)[a.Name]
 	in.ImageUID, in.ImageUsername = podspec.ImageUser(img.Image)
+	in.EnvFiles = t.pod.files.ReadEnvFiles(pod, c)
 	if in.SubPaths, err = t.pod.files.BindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
 	}
 	if in.HostsPath, err = t.pod.files.WriteHosts(pod, a.Name, m.ips); err != nil {
+		return nil, err
+	}
+	if in.ResolvPath, err = t.pod.files.WriteResolvConf(pod, a.Name); err != nil {
 		return nil, err
 	}
 	in.TerminationLogPath = t.pod.files.NewTerminationLog(s.Instance(), a.UID, a.Name)

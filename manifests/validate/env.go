@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -61,17 +62,40 @@ func (c *checker) envSource(p *field.Path, from *v1.EnvVarSource, hasValue bool)
 		count++
 		c.objectKey(p.Child("secretKeyRef"), r.Name, r.Key)
 	}
-	if from.FileKeyRef != nil {
+	if r := from.FileKeyRef; r != nil {
 		count++
-		c.refuse(p.Child("fileKeyRef"), "values from files are not supported yet")
+		c.fileKeyRef(p.Child("fileKeyRef"), r)
 	}
 	switch {
 	case count == 0:
-		c.add(field.Invalid(p, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"))
+		c.add(field.Invalid(p, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"))
 	case hasValue:
 		c.add(field.Invalid(p, "", "may not be specified when `value` is not empty"))
 	case count > 1:
 		c.add(field.Invalid(p, "", "may not have more than one field specified at a time"))
+	}
+}
+
+// fileKeyRef checks a reference to a key of a file in one of the pod's emptyDirs.
+func (c *checker) fileKeyRef(p *field.Path, r *v1.FileKeySelector) {
+	if c.required(r.Key != "", p.Child("key"), "") {
+		c.invalid(p.Child("key"), r.Key, validation.IsRelaxedEnvVarName(r.Key))
+		if len(r.Key) > 128 {
+			c.add(field.TooLong(p.Child("key"), r.Key, 128))
+		}
+	}
+	if c.required(r.Path != "", p.Child("path"), "") {
+		c.filePath(p.Child("path"), r.Path)
+	}
+	if !c.required(r.VolumeName != "", p.Child("volumeName"), "") || !c.readEach(field.NewPath("spec", "volumes"), len(c.spec.Volumes), "name") {
+		return
+	}
+	k := slices.IndexFunc(c.spec.Volumes, func(v v1.Volume) bool { return v.Name == r.VolumeName })
+	switch {
+	case k < 0:
+		c.add(field.NotFound(p.Child("volumeName"), r.VolumeName))
+	case c.spec.Volumes[k].EmptyDir == nil && len(kindsOf(&c.spec.Volumes[k].VolumeSource)) > 0:
+		c.add(field.Invalid(p.Child("volumeName"), r.VolumeName, "referenced volume must be of type emptyDir"))
 	}
 }
 

@@ -33,7 +33,7 @@ func All(ctx context.Context, cfg config.Config, given Given, args []string, std
 	if node == "" {
 		node, _ = os.Hostname()
 	}
-	v := &Result{From: map[string]string{}, at: map[manifests.Key]func(string) manifests.Place{}, given: map[string][]documents.FoundObject{}}
+	v := &Result{From: map[string]string{}, at: map[manifests.Key]func(string) manifests.Place{}, given: map[string][]documents.FoundObject{}, ranks: map[string]int{}}
 	v.options = manifests.Options{
 		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses, Fill: given.Fill, IsAccepted: given.IsAccepted}
 	for _, arg := range args {
@@ -41,9 +41,13 @@ func All(ctx context.Context, cfg config.Config, given Given, args []string, std
 			return nil, err
 		}
 	}
+	v.mask()
 	v.options.Claims = v.claims()
-	for _, in := range v.inputs {
-		v.check(in.path, in.data)
+	for _, in := range v.byRank() {
+		v.check(in)
+	}
+	if v.isLayered() {
+		v.reorder()
 	}
 	v.checkPorts()
 	return v, nil
@@ -53,19 +57,22 @@ func All(ctx context.Context, cfg config.Config, given Given, args []string, std
 type Result struct {
 	options manifests.Options
 	inputs  []input
-	folders []string // of the arguments
+	folders []string // of the arguments, files among them
+	rank    int      // of the last folder
 	Files   []File
 	Pods    []*manifests.Pod // that are fit to run
 	Objects []*manifests.Object
 	From    map[string]string // the file that gives a pod, or an object
 	at      map[manifests.Key]func(field string) manifests.Place
 	given   map[string][]documents.FoundObject // by file
+	ranks   map[string]int                     // as From, of the folders
 }
 
 // input is a file that was read.
 type input struct {
 	path string
 	data []byte
+	rank int // of the folder that it is of, from 1; 0: it was given by itself
 }
 
 // claims are the PersistentVolumeClaims that all files give together.
@@ -97,11 +104,16 @@ func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
 		return fmt.Errorf("%s: %w", arg, cmp.Or(errors.Unwrap(err), err))
 	}
 	v.folders = append(v.folders, arg)
+	rank := 0
+	if len(paths) != 1 || paths[0] != arg {
+		v.rank++
+		rank = v.rank
+	}
 	for _, path := range paths {
-		if data, err := manifests.ReadFile(path); err != nil {
+		if data, err := readOf(path, rank); err != nil {
 			v.unread(path, err)
 		} else {
-			v.inputs = append(v.inputs, input{path, data})
+			v.inputs = append(v.inputs, input{path, data, rank})
 		}
 	}
 	return nil
@@ -116,7 +128,7 @@ func (v *Result) stream(ctx context.Context, path string, r io.Reader) error {
 	case err != nil:
 		v.unread(path, err)
 	default:
-		v.inputs = append(v.inputs, input{path, data})
+		v.inputs = append(v.inputs, input{path: path, data: data})
 	}
 	return nil
 }
@@ -129,13 +141,15 @@ func (v *Result) unread(path string, err error) {
 	v.Files = append(v.Files, File{Path: path, Problems: []status.Problem{{File: path, Message: err.Error()}}})
 }
 
-// check checks one file. Two pods of one name are a problem, even in two files.
-func (v *Result) check(path string, data []byte) {
+// check checks one file. Two pods of one name are a problem, even in two files, but not in two
+// folders.
+func (v *Result) check(in input) {
+	path := in.path
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		abs = path
 	}
-	pods, objects, found := manifests.DecodePlaced(abs, data, v.options)
+	pods, objects, found := manifests.DecodePlaced(abs, in.data, v.options)
 	f := File{Path: path}
 	v.given[path] = objects
 	for _, p := range found {
@@ -143,22 +157,28 @@ func (v *Result) check(path string, data []byte) {
 		f.Problems = append(f.Problems, p)
 	}
 	for _, o := range objects {
+		if v.gaveWay(&f, in.rank, o.String(), o.Line, o.Column) {
+			continue
+		}
 		if first, twice := v.From[o.String()]; twice {
 			f.Problems = append(f.Problems, status.Problem{File: path, Line: o.Line, Column: o.Column,
 				Message: fmt.Sprintf("%s is in %s already: one of the two must go", o, first)})
 			continue
 		}
-		v.From[o.String()] = path
+		v.From[o.String()], v.ranks[o.String()] = path, in.rank
 		v.Objects, f.Objects = append(v.Objects, o.Object), append(f.Objects, o.String())
 	}
 	for _, p := range pods {
-		key := p.Key().String()
+		key, at := p.Key().String(), p.At("metadata.name")
+		if v.gaveWay(&f, in.rank, key, at.Line, at.Column) {
+			continue
+		}
 		if first, twice := v.From[key]; twice {
 			f.Problems = append(f.Problems, placed(path, p, "metadata.name",
 				fmt.Sprintf("pod %s is in %s already: one of the two must go", key, first)))
 			continue
 		}
-		v.From[key] = path
+		v.From[key], v.ranks[key] = path, in.rank
 		v.Pods, v.at[p.Key()] = append(v.Pods, p.Pod), p.At
 		containers := len(slices.Concat(p.Spec.InitContainers, p.Spec.Containers))
 		f.Pods = append(f.Pods, Pod{Name: key, Containers: containers})

@@ -137,3 +137,24 @@ func TestAnInputThatDoesNotEndCanBeLeft(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Several folders are read as an agent's, of which later ones win.
+func TestALaterFolderWins(t *testing.T) {
+	low := folder(t, "bad.yaml", "kind: [", "db.yaml", pod("name: db", ""), "web.yaml", pod("name: web", ""))
+	high := folder(t, "bad.yaml", "", "mine.yaml", pod("name: web", "priority: 7, "))
+	v := checked(t, nil, low, high)
+	want := []string{"~bad.yaml:0:0: " + high + "/bad.yaml masks it", "~web.yaml:3:18: " + high + "/mine.yaml gives default/web-n, too, and wins",
+		"~bad.yaml:0:0: masks the files of this name in the folders before"}
+	if got := found(v); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	if len(v.Pods) != 2 || v.From["default/web-n"] != high+"/mine.yaml" || v.From["default/db-n"] != low+"/db.yaml" {
+		t.Errorf("%d pods, from %v", len(v.Pods), v.From)
+	}
+	for name, text := range map[string]string{"twice in one folder": pod("name: a", ""), "an empty file in the first": ""} {
+		first := folder(t, "a.yaml", pod("name: a", ""), "b.yaml", text)
+		if got := found(checked(t, nil, first, folder(t, "c.yaml", pod("name: c", "")))); len(got) != 1 || got[0][0] == '~' {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

@@ -234,7 +234,8 @@ func filesOf(ctx context.Context, args []string) (file, dir string) {
 	if err != nil || json.Unmarshal(body, &m) != nil || m.Dir == "" {
 		return file, dir
 	}
-	file, dir = "its file from "+m.Dir, m.Dir
+	all := m.Folders()
+	file, dir = "its file from "+strings.Join(all, " or "), all[len(all)-1]
 	pods := AskPods(ctx, socket)
 	for _, arg := range args {
 		p, err := client.FindPod(pods, arg, "")

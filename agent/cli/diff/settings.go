@@ -55,6 +55,21 @@ func Folders(args []string) []string {
 	})
 }
 
+// WithOthers returns the arguments with all folders of the agent, in their order, in place of those
+// of them that they name, and whether they name one.
+func WithOthers(args, own []string) (all []string, isOwn bool) {
+	isOne := func(arg string) bool {
+		return slices.ContainsFunc(own, func(dir string) bool { return Same(arg, dir) })
+	}
+	if !slices.ContainsFunc(Folders(args), isOne) {
+		return args, false
+	}
+	if len(own) == 1 {
+		return args, true
+	}
+	return append(slices.DeleteFunc(slices.Clone(args), isOne), own...), true
+}
+
 // Same reports whether two paths lead to one folder.
 func Same(a, b string) bool {
 	x, err := os.Stat(a)

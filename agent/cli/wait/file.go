@@ -76,8 +76,10 @@ func sumOf(path string) (string, error) {
 // the one of that name there.
 func (f *file) target(m status.Manifests) string {
 	base := filepath.Base(f.path)
-	if sameFile(filepath.Dir(f.path), m.Dir) {
-		return filepath.Join(m.Dir, base)
+	for _, dir := range m.Folders() {
+		if sameFile(filepath.Dir(f.path), dir) {
+			return filepath.Join(dir, base)
+		}
 	}
 	for _, known := range m.Files {
 		if sameFile(f.path, known.Path) {
@@ -87,7 +89,17 @@ func (f *file) target(m status.Manifests) string {
 	if filepath.Base(m.Dir) == base { // one file instead of a folder
 		return m.Dir
 	}
-	return filepath.Join(m.Dir, base)
+	return filepath.Join(f.likely(m), base)
+}
+
+// likely returns the folder with a file of that name, of several the one that wins.
+func (f *file) likely(m status.Manifests) string {
+	for _, dir := range slices.Backward(m.Folders()) {
+		if _, err := os.Lstat(filepath.Join(dir, filepath.Base(f.path))); err == nil {
+			return dir
+		}
+	}
+	return m.Dir
 }
 
 // sameFile reports whether two paths lead to the same file or folder.
@@ -121,7 +133,7 @@ func (f *file) judge(outcome string, known *client.Known) verdict {
 		return verdict{never: errors.New("the agent is of a version that does not say what it has read: " +
 			"update it, or wait for the pods")}
 	}
-	if now.SHA256 != f.sum {
+	if now.SHA256 != f.sum && now.State != status.Masked {
 		return f.otherContent(now)
 	}
 	return f.judgeContent(outcome, now, known)
@@ -150,6 +162,8 @@ func (f *file) judgeContent(outcome string, now *status.File, known *client.Know
 		return gaveWay(now.Versions[failed].Pod, &now.Versions[failed])
 	}
 	switch now.State {
+	case status.Masked:
+		return verdict{never: fmt.Errorf("%s is masked by %s", f.given, now.MaskedBy)}
 	case status.Rejected, status.Superseded:
 		return verdict{never: fmt.Errorf("%s is %s: %s", f.given, now.State, problemsOf(now))}
 	case status.Unread:

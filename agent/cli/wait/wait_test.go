@@ -236,3 +236,34 @@ func put(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+// Of several folders a file is the agent's by the folder that it is in, else by that which wins.
+func TestAFileIsFoundInEachOfSeveralFolders(t *testing.T) {
+	home := t.TempDir()
+	low, high := filepath.Join(home, "usr"), filepath.Join(home, "etc")
+	for _, path := range []string{low + "/web.yaml", low + "/db.yaml", high + "/web.yaml", home + "/web.yaml", home + "/db.yaml", home + "/none.yaml"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := status.Manifests{Dir: low, Dirs: []string{low, high}}
+	for path, want := range map[string]string{low + "/web.yaml": low + "/web.yaml", high + "/web.yaml": high + "/web.yaml", high + "/new.yaml": high + "/new.yaml",
+		home + "/web.yaml": high + "/web.yaml", home + "/db.yaml": low + "/db.yaml", home + "/none.yaml": low + "/none.yaml"} {
+		if got := (&file{path: path}).target(m); got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
+	}
+}
+
+// What is masked never becomes what it is waited for.
+func TestAMaskedFileIsNotWaitedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "web.yaml")
+	if err := os.WriteFile(path, []byte("kind: Pod"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := &file{given: "web.yaml", path: path}
+	known := &client.Known{Manifests: status.Manifests{Dir: filepath.Dir(path), Files: []status.File{{Path: path, State: status.Masked, MaskedBy: "/etc/web.yaml"}}}}
+	if v := f.judge("accepted", known); fmt.Sprint(v.never) != "web.yaml is masked by /etc/web.yaml" {
+		t.Errorf("%+v", v)
+	}
+}

@@ -22,6 +22,7 @@ var notRun = []struct {
 	{"images.md", "docker save docker.io/library/app:1 | gzip > app.tar.gz", "docker and skopeo have a machine with a network", ""},
 	{"images.md", "monopod images load app.tar.gz      # or - for standard input (with containerd); the agent need not run", "make e2e runs the commands, where containerd has its ctr", ""},
 	{"manifests.md", "metadata:", "a part of a manifest", ""},
+	{"manifests.md", "staticPodPath: [/usr/lib/monopod/manifests, /etc/monopod/manifests]", "a part of a file of settings: make e2e runs an agent with two folders", ""},
 	{"observe.md", "monopod ps                     # the pods, and below them all that is wrong, in words", "a list: TestTheDocsTypeWhatThereIs checks each line", ""},
 	{"observe.md", "/var/lib/monopod/status/", "a list of files", ""},
 	{"observe.md", "- job_name: kubelet", "docs/monitor.md has one that promtool checks", ""},
