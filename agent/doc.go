@@ -151,9 +151,9 @@
 // startorder.go (which pods start after which), apply.go (makes decisions and carries them out),
 // report.go (reports of the manifests, and of pods without a worker), trials.go (the versions on
 // trial), filings.go (their records on disk), history.go (the versions that were ready, and the
-// request for one of them), retention.go (which objects stay), locks.go (checks the lock files of
-// workloads), diskwrite.go (writes that a disk may not answer), contain.go (a panic over one pod),
-// once.go (an agent for one run), forget.go (the request to remove a pod), outlook.go (the request
-// for what manifests would change), pins.go (CPUs and devices of containers), metrics.go, usage.go,
-// nodeevents.go.
+// request for one of them), following.go (which images the tags mean that pods follow), retention.go
+// (which objects stay), locks.go (checks the lock files of workloads), diskwrite.go (writes that a
+// disk may not answer), contain.go (a panic over one pod), once.go (an agent for one run), forget.go
+// (the request to remove a pod), outlook.go (the request for what manifests would change), pins.go
+// (CPUs and devices of containers), metrics.go, usage.go, nodeevents.go.
 package agent
