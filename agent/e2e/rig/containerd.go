@@ -8,7 +8,7 @@ import (
 )
 
 // containerd is what its versions have in common.
-var containerd = kind{name: "containerd", refuses: true, pauses: 1, imageBytes: 1 << 20, mirror: writeHosts}
+var containerd = kind{name: "containerd", refuses: true, streams: true, pauses: 1, imageBytes: 1 << 20, mirror: writeHosts}
 
 // newContainerd writes the configuration of a containerd of that version.
 func newContainerd(dir, version string, network *Network, registry string) (*Runtime, error) {

@@ -43,6 +43,9 @@ type crioSettings struct {
 	events      bool
 }
 
+// storageConf is the variable that names the file about the storage of CRI-O's libraries.
+const storageConf = "CONTAINERS_STORAGE_CONF"
+
 // newCRIO writes the configuration of the CRI-O in MONOPOD_CRIO.
 func newCRIO(dir string, network *Network, registry string) (*Runtime, error) {
 	s, err := newCRIOSettings(dir, network)
@@ -55,6 +58,9 @@ func newCRIO(dir string, network *Network, registry string) (*Runtime, error) {
 		}
 	}
 	if s.runtimePath, err = modest(dir, s.runtimePath); err != nil {
+		return nil, err
+	}
+	if err := os.Setenv(storageConf, s.dir+"/storage.conf"); err != nil { // for skopeo, which agents run
 		return nil, err
 	}
 	return &Runtime{kind: crio, argv: s.command(), env: s.env(), Log: filepath.Join(dir, "crio.log"),
@@ -85,7 +91,7 @@ func (s crioSettings) command() []string {
 }
 
 func (s crioSettings) env() []string {
-	return []string{"CONTAINERS_STORAGE_CONF=" + s.dir + "/storage.conf", "TMPDIR=" + s.dir + "/tmp"}
+	return []string{storageConf + "=" + s.dir + "/storage.conf", "TMPDIR=" + s.dir + "/tmp"}
 }
 
 // write writes all files that the command and the environment name.

@@ -45,6 +45,8 @@ type kind struct {
 	cgroup string // what the names of containers' cgroups begin with, before the id
 	// refuses says that it fails a command that cannot be run.
 	refuses bool
+	// streams says that archives of images may come by standard input.
+	streams bool
 	// pauses is how many processes a sandbox has of its own, without any container.
 	pauses uint64
 	// imageBytes is the least that it says its images take.
@@ -133,6 +135,9 @@ func (r *Runtime) Pauses() uint64 { return r.kind.pauses }
 // RefusesCommands says whether the runtime fails a command that cannot be run. Else its
 // OCI runtime ends in the command's place.
 func (r *Runtime) RefusesCommands() bool { return r.kind.refuses }
+
+// ImportsStreams says whether archives of images may come by standard input.
+func (r *Runtime) ImportsStreams() bool { return r.kind.streams }
 
 // ImageBytes is the least that the runtime says its images take.
 func (r *Runtime) ImageBytes() uint64 { return r.kind.imageBytes }
