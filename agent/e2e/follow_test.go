@@ -14,13 +14,13 @@ import (
 // followsTags has a pod follow a tag: to an image that works, and back from one that does not.
 func followsTags(w *world) {
 	m := newMoody(w, "followed.test")
-	ref := m.image("web", "sleep", "3600")
+	ref := m.image("followed", "sleep", "3600")
 	w.start()
 	text := w.manifest("web", fmt.Sprintf("  hostNetwork: true\n  terminationGracePeriodSeconds: 1\n  containers:\n  - {name: main, image: %q}\n", ref))
 	w.writeFile("web.yaml", strings.Replace(text, "metadata:", "metadata:\n  annotations: {monopod.follow-images: 10m, monopod.update-health: 15s}", 1))
 	first := w.running("web")["web"]
 	w.until("it is known what the tag means", func() error { return w.followed("", first.ID) })
-	m.image("web", "sleep", "3601")
+	m.image("followed", "sleep", "3601")
 	w.pulls(ref)
 	id := w.successor("web", 1).ID
 	w.until("the update is over", func() error {
@@ -30,7 +30,7 @@ func followsTags(w *world) {
 		return w.followed("version", id)
 	})
 
-	m.image("web", "sh", "-c", "exit 3")
+	m.image("followed", "sh", "-c", "exit 3")
 	w.pulls(ref)
 	w.ps("web", "update rolled back: ", "@sha256:", "is back until the manifest changes or a tag moves")
 	back := w.running("web")
