@@ -37,10 +37,14 @@ type box struct {
 }
 
 // inBox runs a test with a Keeper that runs.
-func inBox(t *testing.T, test func(t *testing.T, b *box)) {
+func inBox(t *testing.T, test func(t *testing.T, b *box)) { inBoxWith(t, func(*box) {}, test) }
+
+// inBoxWith is inBox with a Keeper that is prepared before it runs.
+func inBoxWith(t *testing.T, prepare func(b *box), test func(t *testing.T, b *box)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(t, dir)
+		prepare(b)
 		ctx, end := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		go func() {
@@ -168,9 +172,9 @@ func TestWhatTheRuntimeHasIsNotImportedAgain(t *testing.T) {
 }
 
 func TestAnArchiveWaitsForRoomOnTheDiskOfTheImages(t *testing.T) {
-	inBox(t, func(t *testing.T, b *box) {
+	free := uint64(1)
+	inBoxWith(t, func(b *box) {
 		b.runtime.SetImageDir("/images")
-		free := uint64(1)
 		b.config.Free = func(dir string) (uint64, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -179,6 +183,7 @@ func TestAnArchiveWaitsForRoomOnTheDiskOfTheImages(t *testing.T) {
 			}
 			return free, nil
 		}
+	}, func(t *testing.T, b *box) {
 		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
 		b.passes()
 		b.mu.Lock()

@@ -58,10 +58,12 @@ func (f tagsThenFails) Import(_ context.Context, from Source) error {
 }
 
 func TestAFailedImportTakesNoNameFromTheImageThatWasThere(t *testing.T) {
-	inBox(t, func(t *testing.T, b *box) {
+	failing := func(b *box) {
+		b.config.Importer = func(context.Context, *cri.Client) (Importer, error) { return tagsThenFails{b}, nil }
+	}
+	inBoxWith(t, failing, func(t *testing.T, b *box) {
 		b.runtime.AddImage(app)
 		first := b.idNow(t, app)
-		b.config.Importer = func(context.Context, *cri.Client) (Importer, error) { return tagsThenFails{b}, nil }
 		put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
 		b.passes()
 		if now := b.idNow(t, app); now != first {
@@ -149,8 +151,7 @@ func TestTheNamesInAnArchiveAreBounded(t *testing.T) {
 }
 
 func TestAFolderThatIsGoneKeepsItsArchives(t *testing.T) {
-	inBox(t, func(t *testing.T, b *box) {
-		b.config.Made = ""
+	inBoxWith(t, func(b *box) { b.config.Made = "" }, func(t *testing.T, b *box) {
 		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
 		b.passes()
 		if err := os.Rename(b.dir, b.dir+".unmounted"); err != nil {

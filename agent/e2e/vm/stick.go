@@ -35,7 +35,7 @@ mv /etc/monopod/config.before /etc/monopod/config.yaml; systemctl restart monopo
 		func() error {
 			return b.all(`pgrep -f '^sh -c trap' >/run/main`, `monopod images | grep -F 'in archive /media/stick/images/images.tar'`, pull).err
 		},
-		func() error { return b.until(`monopod ps | grep -F /media/stick/manifests`) },
+		func() error { return b.until(`monopod ps 2>&1 | grep -F /media/stick/manifests`) },
 		func() error { return b.says(running(1)) },
 		func() error { return b.all(same, back).err },
 		b.noPods,
