@@ -17,6 +17,7 @@ import (
 	"monopod/agent/gc"
 	"monopod/agent/image"
 	"monopod/agent/message"
+	"monopod/agent/panics"
 	"monopod/agent/podevents"
 	"monopod/agent/status"
 	"monopod/agent/update"
@@ -33,7 +34,6 @@ import (
 type following struct {
 	shared  *worker.Pool
 	store   *status.Store
-	pods    *records
 	every   func(*v1.Pod) time.Duration // how often tags are checked; 0: never
 	running *sync.WaitGroup
 	found   chan tagsFound
@@ -209,11 +209,12 @@ func (f *following) learn(r *podRecord) (isNews bool) {
 	}
 	news := update.RanByName(p.Pod, &st.Status)
 	maps.DeleteFunc(news, func(name, ref string) bool { return t.refs[name] != "" || !image.IsTag(name) || !image.IsExact(ref) })
-	if len(news) > 0 {
-		t.set(news)
-		t.learned = true
+	if len(news) == 0 {
+		return false
 	}
-	return len(news) > 0
+	t.set(news)
+	t.learned, r.Given = true, t.version
+	return true
 }
 
 // imagesCame has the tags of these names looked at, which may mean other images in the runtime now.
@@ -253,7 +254,15 @@ func (f *following) start(ctx, own context.Context, r *podRecord, asks bool) {
 	out := tagsFound{record: r, tags: r.tags, asked: asks, was: maps.Clone(r.tags.refs)}
 	p := r.tags.given.Pod
 	f.running.Go(func() {
-		f.lookUp(own, &out, p)
+		fault := panics.Contain(func() { f.lookUp(own, &out, p) })
+		if fault != nil {
+			f.shared.Metrics.Panic()
+			f.shared.Log.Error("tags not checked", panics.Logged(fault)...)
+			out.moved, out.failed = nil, map[string]error{}
+			for name := range out.was {
+				out.failed[name] = fault
+			}
+		}
 		select {
 		case f.found <- out:
 		case <-ctx.Done():
@@ -263,8 +272,11 @@ func (f *following) start(ctx, own context.Context, r *podRecord, asks bool) {
 
 // lookUp looks what tags mean now.
 func (f *following) lookUp(ctx context.Context, out *tagsFound, p *v1.Pod) {
-	recorder := &podevents.Recorder{Events: f.shared.Events, Key: out.record.Key, Machine: f.shared.Disk.Machine}
-	secrets := recorder.PullSecrets(p, f.shared.Disk.Objects.Now(), f.shared.Log)
+	var secrets []*v1.Secret
+	if out.asked {
+		recorder := &podevents.Recorder{Events: f.shared.Events, Key: out.record.Key, Machine: f.shared.Disk.Machine}
+		secrets = recorder.PullSecrets(p, f.shared.Disk.Objects.Now(), f.shared.Log)
+	}
 	out.moved, out.failed = map[string]string{}, map[string]error{}
 	for name, was := range out.was {
 		r := image.Request{Pod: string(p.UID), Image: name, Secrets: secrets}
@@ -309,10 +321,12 @@ func (f *following) take(out *tagsFound) bool {
 		}
 		f.tell(r, name, out)
 	}
-	if len(out.moved) > 0 {
-		t.set(out.moved)
+	if len(out.moved) == 0 {
+		return false
 	}
-	return len(out.moved) > 0
+	t.set(out.moved)
+	r.Given = t.version
+	return true
 }
 
 // schedule sets when the next check is, after one: some ask the registries earlier and some later,

@@ -68,7 +68,7 @@ func TestAnArchiveIsFollowedWhileTheRegistryHangs(t *testing.T) {
 		r.after(time.Second)
 		first := r.imageOf()
 		r.OnPull("img:1", 30*time.Minute, errors.New("i/o timeout"))
-		r.after(11 * time.Minute) // the first check has begun
+		r.after(11 * time.Minute) // the first check runs
 		r.MoveTag("img:1")
 		r.sync.came <- []string{"docker.io/library/img:1"}
 		r.after(20 * time.Second)

@@ -103,7 +103,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	l.trials = trials{shared: shared, store: store, pods: &l.pods, table: l.table, filings: &l.filings}
 	l.trials.inherit()
 	l.history = histories{shared: shared, store: store, pods: &l.pods, limits: l.trials.limitsOf, late: shared.Watch.Late, running: &l.running, saved: make(chan []*memory)}
-	l.follow = following{shared: shared, store: store, pods: &l.pods, running: &l.running, found: make(chan tagsFound)}
+	l.follow = following{shared: shared, store: store, running: &l.running, found: make(chan tagsFound)}
 	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, holds: l.holds,
 		locks:  locks{root: shared.Disk.Root.Dir, disk: diskWrites{shared}, ask: lockFile.look, pods: &l.pods, running: &l.running, found: make(chan looked), saved: make(chan error)},
 		rules:  func() rollout.Rules { return rollout.Rules{} },
@@ -205,19 +205,22 @@ func (l *syncLoop) followAgain() {
 	if l.last == nil {
 		return
 	}
+	var changed []*podRecord
 	for _, p := range l.last.Pods {
 		r := l.pods.of(p.Key())
-		if given := l.apply.given(r, p); given != r.Given {
+		given := l.apply.given(r, p)
+		if given != r.Given {
 			r.Given = given
-			l.chooseAgain(r)
+			changed = append(changed, r)
 		}
 	}
+	l.giveAgain(changed)
 }
 
-// giveAgain chooses the offered versions of pods whose tags mean other images.
+// giveAgain chooses the offered versions of pods that are given otherwise: their tags mean other
+// images.
 func (l *syncLoop) giveAgain(all []*podRecord) {
 	for _, r := range all {
-		r.Given = r.tags.version
 		_ = l.faults.ofPod(r.about(), "choose the version", func() { l.chooseAgain(r) })
 	}
 	if len(all) > 0 {

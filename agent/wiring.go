@@ -301,7 +301,7 @@ func (a *Agent) newReloader(o Options) *reload.Reloader {
 	}
 	return &reload.Reloader{From: from, Live: &a.live, Store: a.store, Log: a.log, Level: cmp.Or(o.Level, &slog.LevelVar{}),
 		Logs: a.rotator.Set, Images: a.images.SetBounds,
-		Rate: a.workers.Images.SetRate, Pods: a.sync.Wake, Node: a.node.Wake, Hosts: a.hosts.Wake, Telling: a.notify.Reloading}
+		Rate: a.workers.Images.SetRate, Pods: a.sync.Wake, Node: a.node.Wake, Hosts: a.hosts.Wake, Resolv: a.resolv.Wake, Telling: a.notify.Reloading}
 }
 
 // newNotifier returns the notifier of the service manager. Its heartbeats are those of the sync

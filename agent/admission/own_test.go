@@ -260,7 +260,7 @@ func TestDevicesOfVersions(t *testing.T) {
 	s.TakeFreed()
 	s.DevicesChanged()
 	if !s.TakeFreed() {
-		t.Error("nobody asks again")
+		t.Error("no pod is decided on again")
 	}
 }
 

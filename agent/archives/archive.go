@@ -69,7 +69,7 @@ func Is(name string) bool {
 }
 
 // signature distinguishes versions of an archive without reading it. It survives an unmount. Changed
-// is the time that nobody can set: a file that replaces another one may have its size and Mod.
+// is the time that only the kernel sets: a file that replaces another one may have its size and Mod.
 type signature struct {
 	Size    int64     `json:"size"`
 	Mod     time.Time `json:"mod"`

@@ -41,7 +41,7 @@ func followsTags(w *world) {
 	w.ps("web", "update rolled back: ")
 	for pod, was := range back {
 		if now := w.running(pod)[pod]; now.ID != was.ID {
-			w.Errorf("the next agent has started %s anew: %+v, was %+v", pod, now, was)
+			w.Errorf("the next agent has restarted %s: %+v, was %+v", pod, now, was)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (p *Puller) Moved(ctx context.Context, r Request, was string, pull bool) (n
 		return "", nil
 	}
 	now = digested(img, r.Image)
-	if !IsExact(now) {
+	if now == was || !IsExact(now) {
 		return "", nil
 	}
 	return now, nil

@@ -35,6 +35,9 @@ func (f *Files) ReadEnvFiles(pod *v1.Pod, c *v1.Container) map[podspec.EnvFile]p
 
 // readEnvFile reads the file at a path below a volume. The error names nothing of the machine.
 func readEnvFile(dir, below string) ([]byte, error) {
+	if !filepath.IsLocal(below) {
+		return nil, errors.New("its path leads out of the volume")
+	}
 	in, name := path.Split(below)
 	depth := 0
 	if in = strings.Trim(in, "/"); in != "" {

@@ -41,6 +41,9 @@ func (f *Files) WriteResolvConf(pod *v1.Pod, container string) (string, error) {
 	f.settingUp.Lock()
 	defer f.settingUp.Unlock()
 	path, err := f.Disk.Resolv.Write(pod)
+	if path == "" && err == nil {
+		return "", nil
+	}
 	if err != nil && !disk.Unwritable(err) {
 		return "", fmt.Errorf("resolv.conf: %w", err)
 	}

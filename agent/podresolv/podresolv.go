@@ -21,6 +21,7 @@ import (
 	"monopod/agent/podspec"
 	"monopod/agent/saidonce"
 	"monopod/agent/volume"
+	"monopod/agent/wake"
 	"monopod/manifests"
 )
 
@@ -44,6 +45,7 @@ type Config struct {
 // have it mounted. Any goroutine may call its methods.
 type Keeper struct {
 	config Config
+	woken  wake.Slot // of Run: the setting may have changed
 
 	mu    sync.Mutex // guards what follows, and is held while a file is written
 	seen  []byte     // the machine's file, as read last
@@ -55,7 +57,13 @@ type Keeper struct {
 }
 
 // New returns a Keeper, which follows the machine's file while it runs.
-func New(c Config) *Keeper { return &Keeper{config: c} }
+func New(c Config) *Keeper { return &Keeper{config: c, woken: wake.New()} }
+
+// Wake makes Run ask again whether pods follow the machine's file.
+func (k *Keeper) Wake() { k.woken.Wake() }
+
+// isOn reports whether there is a file that pods follow.
+func (k *Keeper) isOn() bool { return k.config.On() && k.config.File != "" }
 
 // Path is the file that containers of a pod see as /etc/resolv.conf.
 func Path(root string, p *v1.Pod) string { return volume.ResolvPath(root, string(p.UID)) }
@@ -66,7 +74,7 @@ func follows(p *v1.Pod) bool { return p.Spec.DNSPolicy != v1.DNSNone }
 // Write writes a pod's file for the containers that start from now on, and returns its path. It
 // returns "" for a pod that has what the runtime gave its sandbox. A nil Keeper writes nothing.
 func (k *Keeper) Write(p *v1.Pod) (string, error) {
-	if k == nil || !k.config.On() || k.config.File == "" || !follows(p) {
+	if k == nil || !k.isOn() || !follows(p) {
 		return "", nil
 	}
 	k.mu.Lock()
@@ -90,19 +98,22 @@ func (k *Keeper) contentOf(p *v1.Pod) []byte {
 	return podspec.ResolvConfOf(p, &n)
 }
 
-// Run follows the machine's file until ctx ends.
+// Run follows the machine's file until ctx ends. While pods do not follow it, it sleeps.
 func (k *Keeper) Run(ctx context.Context) {
-	ticks := time.NewTicker(every)
-	defer ticks.Stop()
 	for {
 		if err := panics.Contain(k.pass); panics.In(err) != nil {
 			k.config.Fault()
 			k.config.Log.Error("pods do not follow the machine's name servers; trying again", panics.Logged(err)...)
 		}
+		var again <-chan time.Time
+		if k.isOn() {
+			again = time.After(every)
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticks.C:
+		case <-k.woken:
+		case <-again:
 		}
 	}
 }
@@ -111,7 +122,7 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) pass() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.config.On() || k.config.File == "" {
+	if !k.isOn() {
 		k.conf, k.taken = nil, nil
 		k.report("")
 		return

@@ -2,12 +2,16 @@ package podresolv
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -169,6 +173,37 @@ func TestPodsOfTheirOwnNameServersDoNotFollow(t *testing.T) {
 	if path, err := (*Keeper)(nil).Write(r.pod); path != "" || err != nil {
 		t.Errorf("without a Keeper a pod has %s, %v", path, err)
 	}
+}
+
+// Without the setting nothing wakes the Keeper but a change of it.
+func TestTheKeeperSleepsUntilItIsTurnedOn(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "resolv.conf")
+	if err := os.WriteFile(file, []byte(first), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var on atomic.Bool
+		var asked, looked atomic.Int32
+		k := New(Config{Root: dir, File: file, On: func() bool { asked.Add(1); return on.Load() }, Problem: func(string) {},
+			Pods: func() []*v1.Pod { looked.Add(1); return nil }, Log: slog.New(slog.DiscardHandler)})
+		ctx, end := context.WithCancel(t.Context())
+		go k.Run(ctx)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := asked.Load(); n > 2 {
+			t.Errorf("turned off it looked %d times in an hour", n)
+		}
+		on.Store(true)
+		k.Wake()
+		time.Sleep(2 * every)
+		synctest.Wait()
+		if looked.Load() == 0 {
+			t.Error("turned on it gives pods nothing")
+		}
+		end()
+		synctest.Wait()
+	})
 }
 
 // What a pod has besides the machine's name servers stays.

@@ -35,9 +35,9 @@ func (x *trouble) note(err error) {
 // hangsAfter is how long a check of the machine may take: a file system may never answer.
 const hangsAfter = 10 * time.Second
 
-// around is what a version has of the machine: what it mounts of it, and of volumes that outlive pods,
-// and the devices that it requests by their names. The checks run
-// one at a time, in a goroutine that is not waited for.
+// around is what a version has of the machine: what it mounts of it, and of volumes that outlive
+// pods, and the devices that it requests by their names. The checks run one at a time, in a
+// goroutine that is not waited for.
 type around struct {
 	root    string
 	pod     *v1.Pod

@@ -46,7 +46,7 @@ var liveSettings = []struct {
 	{[]string{"crashLoopBackOff.firstContainerRestartPeriod", "crashLoopBackOff.maxContainerRestartPeriod"}, func(r *Reloader, _ config.Config) { r.Pods() }},
 	{[]string{"deadContainersPerContainer", "keepTerminatedPodVolumes"}, func(r *Reloader, _ config.Config) { r.Pods() }},
 	{[]string{"updateStrategy", "updatePolicy", "updateWindow", "updateLockMax", "updateHealth", "updateStable", "followImages"}, func(r *Reloader, _ config.Config) { r.Pods() }},
-	{[]string{"followResolvConf"}, func(r *Reloader, _ config.Config) { r.Pods() }},
+	{[]string{"followResolvConf"}, func(r *Reloader, _ config.Config) { r.Resolv() }},
 	{[]string{"podHosts"}, func(r *Reloader, _ config.Config) { r.Hosts() }},
 	{[]string{"nodeLabels"}, func(r *Reloader, _ config.Config) { r.Pods(); r.Node() }},
 	{[]string{"maxPods", "podsPerCore"}, func(r *Reloader, _ config.Config) { r.Pods(); r.Node() }},
@@ -68,6 +68,7 @@ type Reloader struct {
 	Pods    func()               // wakes all workers
 	Node    func()               // reports the node again
 	Hosts   func()               // writes the pods' hosts files again
+	Resolv  func()               // has pods follow the machine's name servers, or not any more
 	Telling func() (done func()) // notifies the service manager that settings are read
 
 	data  []byte // content of the file at the last read

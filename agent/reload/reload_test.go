@@ -56,6 +56,7 @@ func newReloaded(t *testing.T, text string) *reloaded {
 		Pods:   func() { told("pods") },
 		Node:   func() { told("node") },
 		Hosts:  func() { told("hosts") },
+		Resolv: func() { told("resolv") },
 		Telling: func() func() {
 			r.reloads++
 			return func() { r.reloads += 100 }
@@ -116,7 +117,7 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 				return c.UpdateHealth == 30*time.Second && c.UpdateStable == 20*time.Second
 			}},
 		{"pods of a core", "", "podsPerCore: 4", "pods|node", "podsPerCore", "", func(c config.Config) bool { return c.PodsPerCore == 4 }},
-		{"name servers", "", "followResolvConf: true", "pods", "followResolvConf", "", func(c config.Config) bool { return c.FollowResolvConf }},
+		{"name servers", "", "followResolvConf: true", "resolv", "followResolvConf", "", func(c config.Config) bool { return c.FollowResolvConf }},
 		{"hosts", "", "podHosts: true", "hosts", "podHosts", "", func(c config.Config) bool { return c.PodHosts }},
 		{"labels and room", "", "nodeLabels: {disk: ssd}\nmaxPods: 7", "pods|node|pods|node", "nodeLabels, maxPods", "",
 			func(c config.Config) bool { return c.NodeLabels["disk"] == "ssd" && c.MaxPods == 7 }},
