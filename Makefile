@@ -53,12 +53,12 @@ test: lint cc dbus emulator deps
 	wait $$! || true; cat $$log/unit; code=0; \
 	for part in unit e2e; do \
 		[ -e $$log/$$part.passed ] && continue; \
-		code=1; echo "== failed: make $$part"; grep -E $(FAILED) $$log/$$part | tail -n 40 || true; \
+		code=1; echo "== failed: make $$part"; grep -E $(FAILED) $$log/$$part | cut -c 1-1000 | tail -n 60 || true; \
 	done; \
 	rm -r $$log; exit $$code
 
-# Lines that name a test that failed, or hung.
-FAILED := '^ *--- FAIL|^FAIL|^panic:|^[[:space:]]+Test.*\(.*\)$$|DATA RACE|\*\*\*'
+# Lines that name a test that failed, or hung, and say why.
+FAILED := '^ *--- FAIL|^ +[a-z0-9_]+_test\.go:[0-9]+: |^FAIL|^panic:|^[[:space:]]+Test.*\(.*\)$$|DATA RACE|\*\*\*'
 
 lint:
 	@echo "== gofmt"

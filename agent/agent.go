@@ -31,7 +31,6 @@ import (
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/notify"
-	"monopod/agent/oom"
 	"monopod/agent/overview"
 	"monopod/agent/pinning"
 	"monopod/agent/plan"
@@ -324,7 +323,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Removals:   slots.New(runtime.NumCPU()),
 		CPUs:       a.pins,
 		Devices:    a.devices,
-		OOMKills:   &oom.Kills{},
+		OOMKills:   openMemoryLog(a.log),
 		Suffix:     settings.NameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans, StopsFirst: a.stopsFirst,
 		StartFailed: once.failed(),
 	}

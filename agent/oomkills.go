@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -15,15 +16,29 @@ import (
 	"monopod/manifests"
 )
 
+// openMemoryLog opens the log in which the kernel tells which processes it kills for want of memory;
+// nil: it cannot be read, which is logged.
+func openMemoryLog(log *slog.Logger) *oom.Kills {
+	kills, err := oom.Open(oom.Log)
+	if err != nil {
+		log.Info(unreadableKernelLog, "err", err)
+	}
+	return kills
+}
+
+const unreadableKernelLog = "the kernel's log cannot be read: which processes are killed for want of memory is not recorded"
+
 // watchMemory records, until ctx ends, which processes the kernel kills for want of memory: a
 // runtime reports a container that was killed, and not a process that the container started.
 func (a *Agent) watchMemory(ctx context.Context) {
+	if a.workers.OOMKills == nil {
+		return
+	}
 	waiting := make(chan oom.Kill, claimsMost)
 	var claims sync.WaitGroup
 	defer claims.Wait()
 	claims.Go(func() { claimKills(ctx, waiting, a.claimKill) })
-	err := oom.Watch(ctx, oom.Log, func(k oom.Kill) {
-		a.workers.OOMKills.Add(k)
+	err := a.workers.OOMKills.Watch(ctx, func(k oom.Kill) {
 		a.recordVictim(k)
 		if a.claimKill(k) || k.Former {
 			return
@@ -34,7 +49,7 @@ func (a *Agent) watchMemory(ctx context.Context) {
 		}
 	})
 	if err != nil {
-		a.log.Info("the kernel's log cannot be read: which processes are killed for want of memory is not recorded", "err", err)
+		a.log.Info(unreadableKernelLog, "err", err)
 	}
 }
 

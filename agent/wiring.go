@@ -328,6 +328,9 @@ func (a *Agent) Close() {
 	if a.cri != nil {
 		a.cri.Close()
 	}
+	if a.workers != nil {
+		a.workers.OOMKills.Close()
+	}
 	if a.root != nil {
 		a.root.Close()
 	}

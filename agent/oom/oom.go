@@ -38,99 +38,121 @@ type Kill struct {
 	Used, Most int64     // of Limit, in bytes: its memory and its limit; 0: not known
 	Resident   int64     // memory of the process, in bytes; 0: not known
 	At         time.Time // when it was logged
-	Former     bool      // it was logged before the log was watched
+	Former     bool      // it was logged before the log was opened
 }
 
 // In reports whether the process was of the container with this id. Each runtime and cgroup driver
 // has a name of its own for a container's cgroup, with the id in it.
 func (k Kill) In(id string) bool { return id != "" && strings.Contains(k.Cgroup, id) }
 
-// Watch calls seen for each kill that the kernel has logged in the file at path, such as Log, and
-// for those that it logs from now on. It returns when ctx ends, with nil, or when the log cannot be
-// read.
-func Watch(ctx context.Context, path string, seen func(Kill)) error {
+// Open opens the kernel's log in the file at path, such as Log.
+func Open(path string) (*Kills, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer f.Close()
-	defer context.AfterFunc(ctx, func() { f.Close() })()
-	log := &log{seen: seen}
-	if err := log.readFormer(f); err != nil {
-		return unlessEnded(ctx, err)
-	}
-	for part := make([]byte, recordMax); ; {
-		n, err := f.Read(part)
-		if err := log.read(part[:max(n, 0)], err, false); err != nil {
-			return unlessEnded(ctx, err)
-		}
-	}
-}
-
-// unlessEnded returns nil instead of an error after ctx ended.
-func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-// log is what has been read of a log.
-type log struct {
-	seen   func(Kill)
-	report report
-}
-
-// readFormer reads what has been logged, without waiting for more.
-func (l *log) readFormer(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
-		return err
+		return nil, errors.Join(err, f.Close())
 	}
-	var end error
-	err = raw.Read(func(fd uintptr) bool {
-		for part := make([]byte, recordMax); end == nil; {
-			n, err := unix.Read(int(fd), part)
-			if n == 0 && err == nil {
-				err = io.EOF
+	return &Kills{file: f, raw: raw, opened: time.Now(), more: make(chan struct{}, 1)}, nil
+}
+
+// Watch calls seen for each kill that the kernel has logged, and for those that it logs from now on.
+// It returns when ctx ends, with nil, or when the log cannot be read. The log is closed then.
+func (k *Kills) Watch(ctx context.Context, seen func(Kill)) error {
+	defer k.Close()
+	defer context.AfterFunc(ctx, k.Close)()
+	ended := make(chan error, 1)
+	go func() { ended <- k.follow() }()
+	for {
+		select {
+		case <-k.more:
+		case err := <-ended:
+			k.handOn(seen)
+			if ctx.Err() != nil {
+				return nil
 			}
-			end = l.read(part[:max(n, 0)], err, true)
+			return err
 		}
-		return true
-	})
-	if errors.Is(end, unix.EAGAIN) {
-		end = nil
+		k.handOn(seen)
 	}
+}
+
+// Close closes the log.
+func (k *Kills) Close() {
+	if k != nil {
+		k.file.Close()
+	}
+}
+
+// follow reads the log until it cannot be read any more.
+func (k *Kills) follow() error {
+	var end error
+	err := k.raw.Read(func(fd uintptr) bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		end = k.readOn(int(fd))
+		return end != nil
+	})
 	return errors.Join(err, end)
 }
 
+// handOn calls seen for each kill for which it was not called before.
+func (k *Kills) handOn(seen func(Kill)) {
+	k.mu.Lock()
+	fresh := k.fresh
+	k.fresh = nil
+	k.mu.Unlock()
+	for _, kill := range fresh {
+		seen(kill)
+	}
+}
+
+// readOn reads what has been logged since the last time, without waiting for more. k.mu is locked.
+func (k *Kills) readOn(fd int) error {
+	for part := make([]byte, recordMax); ; {
+		n, err := unix.Read(fd, part)
+		if n == 0 && err == nil {
+			err = io.EOF
+		}
+		if errors.Is(err, unix.EAGAIN) {
+			k.isUpToDate = true
+			return nil
+		}
+		if err := k.read(part[:max(n, 0)], err); err != nil {
+			return err
+		}
+	}
+}
+
 // read reads a part of the log: one record, or several whole ones. err is the error of reading it.
-func (l *log) read(part []byte, err error, isFormer bool) error {
+func (k *Kills) read(part []byte, err error) error {
 	switch {
 	case errors.Is(err, syscall.EINTR):
 		return nil
 	case errors.Is(err, syscall.EPIPE): // records were overwritten before they were read
-		l.report.reset()
+		k.report.reset()
 		return nil
 	case err != nil:
 		return err
 	}
 	for line := range strings.Lines(string(part)) {
-		k, is := l.report.add(line)
+		kill, is := k.report.add(line)
 		if !is {
 			continue
 		}
 		at, isComparable := loggedAt(line)
 		switch {
 		case isComparable:
-			k.At = at
-		case isFormer:
+			kill.At = at
+		case !k.isUpToDate:
 			continue
 		default:
-			k.At = time.Now()
+			kill.At = time.Now()
 		}
-		k.Former = isFormer
-		l.seen(k)
+		kill.Former = !k.isUpToDate && kill.At.Before(k.opened)
+		k.add(kill)
 	}
 	return nil
 }

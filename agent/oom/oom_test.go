@@ -37,10 +37,14 @@ func TestKillsAreSeenUntilTheContextEnds(t *testing.T) {
 	defer kernel.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	kills, ended := make(chan Kill, 2), make(chan error, 1)
-	go func() { ended <- Watch(ctx, path, func(k Kill) { kills <- k }) }()
+	log, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- log.Watch(ctx, func(k Kill) { kills <- k }) }()
 	next := func(log string) Kill {
 		t.Helper()
-		if _, err := kernel.WriteString(log); err != nil {
+		if _, err := kernel.WriteString(logged(t, log, 0)); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -54,11 +58,7 @@ func TestKillsAreSeenUntilTheContextEnds(t *testing.T) {
 	if k := next(ofContainer); k.Process != "tail" {
 		t.Errorf("saw %+v, want tail", k)
 	}
-	k := next("6,1,1,-;something else\n" + ofMachine)
-	for k.Former { // what was logged before the last look at the former log
-		k = next(ofMachine)
-	}
-	if k.Process != "cron" {
+	if k := next("6,1,1,-;something else\n" + ofMachine); k.Process != "cron" {
 		t.Errorf("saw %+v, want cron", k)
 	}
 	cancel()
@@ -73,8 +73,8 @@ func TestKillsAreSeenUntilTheContextEnds(t *testing.T) {
 }
 
 func TestALogThatCannotBeReadIsAnError(t *testing.T) {
-	if err := Watch(t.Context(), filepath.Join(t.TempDir(), "none"), func(Kill) {}); !os.IsNotExist(err) {
-		t.Errorf("%v", err)
+	if log, err := Open(filepath.Join(t.TempDir(), "none")); !os.IsNotExist(err) || log != nil {
+		t.Errorf("%v, %v", log, err)
 	}
 }
 
@@ -101,7 +101,11 @@ func TestFormerKillsAreSeenAsSuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []Kill
-	err := Watch(t.Context(), path, func(k Kill) { got = append(got, k) })
+	log, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = log.Watch(t.Context(), func(k Kill) { got = append(got, k) })
 	if !errors.Is(err, io.EOF) { // a file ends, unlike the log
 		t.Error(err)
 	}
@@ -127,11 +131,11 @@ func TestAKillIsOfTheMomentWhenItWasLogged(t *testing.T) {
 		{"its record has no time", chosen + "\n3,1203;Memory cgroup out of memory: Killed process 10009 (tail) total-vm:9kB\n", 0},
 		{"its record has a time that is none", strings.ReplaceAll(ofContainer, ",20108966399,", ",soon,"), 0},
 	} {
-		var got []Kill
-		l := &log{seen: func(k Kill) { got = append(got, k) }}
-		if err := l.read([]byte(row.log), nil, false); err != nil {
+		k := &Kills{isUpToDate: true}
+		if err := k.read([]byte(row.log), nil); err != nil {
 			t.Fatal(err)
 		}
+		got := k.all
 		if len(got) != 1 || got[0].Former {
 			t.Errorf("%s: %+v", row.name, got)
 			continue
@@ -144,14 +148,65 @@ func TestAKillIsOfTheMomentWhenItWasLogged(t *testing.T) {
 
 // What was overwritten before it was read is not combined with what comes next.
 func TestRecordsThatWereOverwritten(t *testing.T) {
-	l := &log{seen: func(k Kill) { t.Errorf("saw %+v", k) }}
+	k := &Kills{isUpToDate: true}
 	chosen, killed, _ := strings.Cut(ofContainer, "\n")
 	for _, part := range []struct {
 		text string
 		err  error
 	}{{chosen + "\n", nil}, {"", syscall.EINTR}, {"", syscall.EPIPE}, {killed, nil}} {
-		if err := l.read([]byte(part.text), part.err, false); err != nil {
+		if err := k.read([]byte(part.text), part.err); err != nil {
 			t.Error(err)
 		}
+	}
+	if len(k.all) > 0 {
+		t.Errorf("saw %+v", k.all)
+	}
+}
+
+// How a container ended may be decided for good before the kill that ended it was handed on.
+func TestAnEndIsJudgedByAllThatWasLogged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kmsg")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kernel, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kernel.Close()
+	kills, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kills.Close()
+	write := func(log string) {
+		t.Helper()
+		if _, err := kernel.WriteString(logged(t, log, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(id string) string {
+		return strings.NewReplacer("f51", id, "10009", "10010").Replace(ofContainer)
+	}
+
+	write(of("a1"))
+	if k := kills.Last("a1", time.Now().Add(-time.Hour)); k == nil {
+		t.Error("what was logged before the first question is not known")
+	}
+	write(of("b2"))
+	if k := kills.Last("b2", time.Now().Add(-time.Hour)); k != nil {
+		t.Error("the log is read for a container that ended long ago")
+	}
+	if k := kills.Last("b2", time.Now()); k == nil || k.Former {
+		t.Errorf("of a container that has just ended is known: %+v", k)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var seen []string
+	if err := kills.Watch(ctx, func(k Kill) {
+		if seen = append(seen, filepath.Base(k.Cgroup)); len(seen) == 2 {
+			cancel()
+		}
+	}); err != nil || strings.Join(seen, " ") != "a1 b2" {
+		t.Errorf("%v are handed on, %v", seen, err)
 	}
 }

@@ -41,7 +41,7 @@ func TestWhatEndedForWantOfMemory(t *testing.T) {
 		row.change(n)
 		code := n.ExitCode
 		for range 2 { // the same facts may be marked again
-			i.MarkOOM(func(id string) *oom.Kill {
+			i.MarkOOM(func(id string, _ time.Time) *oom.Kill {
 				if id != row.of {
 					return nil
 				}
