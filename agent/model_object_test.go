@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/objects"
 	"monopod/agent/podspec"
 	"monopod/agent/rollout"
 	"monopod/cri/critest"
 	"monopod/manifests"
+	"monopod/manifests/annotations"
 )
 
 // reference is how the regular containers of a pod of the model use the ConfigMap conf.
@@ -36,7 +36,7 @@ const (
 func (w wish) annotations() string {
 	var all []string
 	if w.refers == toRestart {
-		all = append(all, objects.RestartOnChange+`: "true"`)
+		all = append(all, annotations.RestartOnConfigChange+`: "true"`)
 	}
 	if w.volume {
 		all = append(all, "monopod.update-lock: /v/"+modelLock)
@@ -64,7 +64,7 @@ func referenceOf(p *v1.Pod) reference {
 		return toFile
 	case len(p.Spec.Containers[0].Env) == 0:
 		return toNothing
-	case p.Annotations[objects.RestartOnChange] != "":
+	case p.Annotations[annotations.RestartOnConfigChange] != "":
 		return toRestart
 	}
 	return toVariable

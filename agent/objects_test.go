@@ -11,8 +11,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/objects"
 	"monopod/agent/podspec"
+	"monopod/manifests/annotations"
 )
 
 // object returns the manifest of a ConfigMap or Secret with text in it, "k: v, ...".
@@ -197,7 +197,7 @@ func TestANextAgentBringsVolumesUpToDate(t *testing.T) {
 
 // annotated makes a pod's containers restart when their objects change.
 func annotated(pod string) string {
-	return strings.Replace(pod, "metadata: {", fmt.Sprintf("metadata: {annotations: {%s: 'true'}, ", objects.RestartOnChange), 1)
+	return strings.Replace(pod, "metadata: {", fmt.Sprintf("metadata: {annotations: {%s: 'true'}, ", annotations.RestartOnConfigChange), 1)
 }
 
 // Containers whose variables have changed restart if the pod asks for it, also when the

@@ -2,6 +2,8 @@ package cri
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"time"
 
 	"google.golang.org/grpc"
@@ -51,6 +53,23 @@ func (c *Client) KillCreated(ctx context.Context, ids ...string) {
 	for _, id := range ids {
 		_ = c.StopContainer(ctx, id, 0)
 	}
+}
+
+// Pid returns the id of a running container's first process, as the machine numbers it. It is no part
+// of CRI: containerd and CRI-O tell it to those who ask for more (ContainerStatusResponse.info).
+func (c *Client) Pid(ctx context.Context, id string) (int, error) {
+	r, err := call(ctx, "ContainerStatus", short(id), c.Timeouts.Query, c.runtime.ContainerStatus,
+		&rt.ContainerStatusRequest{ContainerId: id, Verbose: true})
+	if err != nil {
+		return 0, err
+	}
+	var info struct {
+		Pid int `json:"pid"`
+	}
+	if err := json.Unmarshal([]byte(r.GetInfo()["info"]), &info); err != nil || info.Pid <= 0 {
+		return 0, errors.New("the runtime does not say which process is the container's first")
+	}
+	return info.Pid, nil
 }
 
 // UpdateContainer changes the resources of a running container.

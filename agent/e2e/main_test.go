@@ -59,6 +59,7 @@ func scenarios() []scenario {
 		{"TellsWhatIsUsed", tellsWhatIsUsed},
 		{"ReportsTheNode", reportsTheNode},
 		{"TakesObjects", takesObjects},
+		{"TellsContainersOfChangedConfig", tellsContainersOfChangedConfig},
 		{"TakesPodsFromAURL", takesPodsFromAURL},
 		{"LayersFolders", layersFolders},
 		{"FollowsNameServers", followsNameServers},

@@ -90,3 +90,60 @@ func takesObjects(w *world) {
 		}
 	}
 }
+
+// reloading is a pod of three containers, each with its own reaction to another ConfigMap.
+const reloading = `
+  hostNetwork: true
+  terminationGracePeriodSeconds: 1
+  volumes: [{name: app, configMap: {name: app}}, {name: told, emptyDir: {}}]
+  containers:
+  - name: main
+    image: registry.test/busybox:1
+    command: [sh, -c, "trap 'echo main $(cat /app/conf) >> /told/main' HUP; trap 'exit 0' TERM; while :; do sleep 1 & wait; done"]
+    volumeMounts: &mounts [{name: app, mountPath: /app}, {name: told, mountPath: /told}]
+  - name: commanded
+    image: registry.test/busybox:1
+    command: [sh, -c, "trap 'exit 0' TERM; while :; do sleep 1 & wait; done"]
+    volumeMounts: *mounts
+  - name: deaf
+    image: registry.test/busybox:1
+    command: [sleep, "3600"]
+    volumeMounts: *mounts
+  - name: fresh
+    image: registry.test/busybox:1
+    command: [sh, -c, "trap 'exit 0' TERM; while :; do sleep 1 & wait; done"]
+    env: [{name: CONF, valueFrom: {configMapKeyRef: {name: app, key: conf}}}]
+`
+
+// tellsContainersOfChangedConfig: of a changed ConfigMap one container is told by a signal and one by
+// a command, after their files show it, and one restarts. A signal that a program does not handle is
+// not sent, and the pod says so.
+func tellsContainersOfChangedConfig(w *world) {
+	w.start()
+	write := func(file, text string) {
+		w.writeFile(file, strings.Replace(text, "metadata:\n", `metadata:
+  annotations:
+    monopod.on-config-change: signal:HUP
+    monopod.on-config-change/commanded: 'exec:["sh", "-c", "echo commanded $(cat /app/conf) >> /told/commanded"]'
+    monopod.on-config-change/fresh: restart
+`, 1))
+	}
+	write("made.yaml", w.manifest("made", reloading))
+	w.writeFile("objects.yaml", w.objects("first", "x"))
+	w.running("made")
+	w.writeFile("objects.yaml", w.objects("second", "x"))
+	w.in("made", "cat /told/main /told/commanded", "main second\ncommanded second")
+	w.ps("made: container deaf is not told of its changed config by SIGHUP: its first process does not handle SIGHUP; next try at 20")
+	w.status("made", "has restarted the one container that is to", func(s v1.PodStatus) bool {
+		restarts := ""
+		for _, c := range s.ContainerStatuses {
+			restarts += fmt.Sprintf("%s %d ", c.Name, c.RestartCount)
+		}
+		return restarts == "commanded 0 deaf 0 fresh 1 main 0 " || restarts == "main 0 commanded 0 deaf 0 fresh 1 "
+	})
+	w.kill()
+	w.start()
+	w.barrier("later")
+	w.writeFile("objects.yaml", w.objects("third", "x"))
+	w.in("made", "cat /told/main /told/commanded", "main second\nmain third\ncommanded second\ncommanded third")
+}

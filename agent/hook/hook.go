@@ -1,5 +1,5 @@
 // Package hook runs the lifecycle hooks of containers: what a pod requests right after a container
-// has started, and before it is stopped.
+// has started, and before it is stopped. It also sends signals to them.
 package hook
 
 import (

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/manifests"
+	"monopod/manifests/annotations"
 )
 
 // Edit is the effect of a changed object on a pod. It contains names of keys, but no values.
@@ -17,12 +18,13 @@ type Edit struct {
 	Follow   bool     // volumes show the new content
 	Keep     bool     // volumes keep the former content, as something that they need is gone
 	Former   []string // running containers that have the former value until they restart
-	Restarts []string // running containers that are restarted for it, as the pod's annotation requests
+	Restarts []string // running containers that are restarted for it, as an annotation of the pod requests
+	Reloads  []string // those that are told of it
 	Lacks    string   // what the pod's next start needs and is gone; "": nothing
 }
 
-// byGate describes when a restart for an edit happens. The gate decides later, so the text must be
-// true for any decision.
+// byGate describes when a restart or reload for an edit happens. The gate decides later, so the text
+// must be true for any decision.
 const byGate = " with it, once no hold, update window or lock keeps that away"
 
 // String returns one line for the pod's owner.
@@ -36,6 +38,9 @@ func (e Edit) String() string {
 	}
 	if len(e.Restarts) > 0 {
 		all = append(all, names(e.Restarts, "restarts"+byGate, "restart"+byGate))
+	}
+	if len(e.Reloads) > 0 {
+		all = append(all, names(e.Reloads, "is told to reload"+byGate, "are told to reload"+byGate))
 	}
 	if len(e.Former) > 0 {
 		all = append(all, names(e.Former, "has the former value until it restarts", "have the former value until they restart"))
@@ -68,7 +73,7 @@ func Edits(pod *v1.Pod, before, after *Set, runs func(container string) bool) (a
 				e.add(pod, r, before, after, runs)
 			}
 		}
-		if e.Follow || e.Keep || len(e.Former)+len(e.Restarts) > 0 || e.Lacks != "" {
+		if e.Follow || e.Keep || len(e.Former)+len(e.Restarts)+len(e.Reloads) > 0 || e.Lacks != "" {
 			all = append(all, e)
 		}
 	}
@@ -103,14 +108,16 @@ func (e *Edit) add(pod *v1.Pod, r ref, before, after *Set, runs func(string) boo
 // addVolume is add for a volume. A container that mounts a part of the volume keeps the former
 // file.
 func (e *Edit) addVolume(pod *v1.Pod, volume string, isGone bool, after *Set, runs func(string) bool) {
-	restart := after.Env(pod)
+	env := after.Env(pod)
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		for _, m := range c.VolumeMounts {
 			isPart := m.SubPath != "" || m.SubPathExpr != ""
+			if m.Name != volume || !runs(c.Name) {
+				continue
+			}
+			restarts := env[c.Name] != "" && !runsOnce(pod, &c) && e.reacts(pod, c.Name)
 			switch {
-			case m.Name != volume || !runs(c.Name):
-			case restart[c.Name] != "" && !runsOnce(pod, &c):
-				e.Restarts = with(e.Restarts, c.Name)
+			case restarts:
 				e.Follow = e.Follow || !isPart
 			case isPart:
 				e.Former = with(e.Former, c.Name)
@@ -123,6 +130,19 @@ func (e *Edit) addVolume(pod *v1.Pod, volume string, isGone bool, after *Set, ru
 	}
 }
 
+// reacts adds what the pod requests for a container whose object has changed, and reports whether
+// that is a restart, by which it gets the new content.
+func (e *Edit) reacts(pod *v1.Pod, container string) (restarts bool) {
+	reaction := annotations.ReactionOf(pod, container)
+	switch {
+	case reaction.Restart:
+		e.Restarts = with(e.Restarts, container)
+	case reaction.Reloads():
+		e.Reloads = with(e.Reloads, container)
+	}
+	return reaction.Restart
+}
+
 // runsOnce reports whether a container is an init container that is not a sidecar.
 func runsOnce(pod *v1.Pod, c *v1.Container) bool {
 	return c.RestartPolicy == nil && slices.ContainsFunc(pod.Spec.InitContainers, func(i v1.Container) bool { return i.Name == c.Name })
@@ -130,11 +150,11 @@ func runsOnce(pod *v1.Pod, c *v1.Container) bool {
 
 // addContainer is add for a container's variables.
 func (e *Edit) addContainer(pod *v1.Pod, c *v1.Container, after *Set, runs func(string) bool) {
-	switch {
-	case !runs(c.Name):
-	case after.Env(pod)[c.Name] != "":
-		e.Restarts = with(e.Restarts, c.Name)
-	default:
+	if !runs(c.Name) {
+		return
+	}
+	restarts := after.Env(pod)[c.Name] != "" && e.reacts(pod, c.Name)
+	if !restarts {
 		e.Former = with(e.Former, c.Name)
 	}
 }

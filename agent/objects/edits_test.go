@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"monopod/manifests/annotations"
 )
 
 func TestWhatAnEditMeansToAPodThatRuns(t *testing.T) {
@@ -16,11 +18,20 @@ func TestWhatAnEditMeansToAPodThatRuns(t *testing.T) {
 	was := object("Secret", "s", "password: hunter2, user: one")
 	restarts := pod
 	pod := func(lines ...string) string { // without the annotation
-		return strings.Replace(restarts(lines[0], lines[1:]...), RestartOnChange+": ", "note: ", 1)
+		return strings.Replace(restarts(lines[0], lines[1:]...), annotations.RestartOnConfigChange+": ", "note: ", 1)
+	}
+	reloads := func(lines ...string) string {
+		return strings.Replace(restarts(lines[0], lines[1:]...), annotations.RestartOnConfigChange+": 'true'", annotations.OnConfigChange+"/c: signal:HUP", 1)
 	}
 	for _, row := range []struct {
 		name, pod, is, want string
 	}{
+		{"a volume of a container that reloads", reloads(mounted, shown), object("Secret", "s", "password: hunter3"),
+			`Secret "s": volumes follow; container c is told to reload with it, once no hold, update window or lock keeps that away`},
+		{"which keeps its variables", reloads(variable), object("Secret", "s", "password: hunter3"),
+			`Secret "s": container c is told to reload with it, once no hold, update window or lock keeps that away; container c has the former value until it restarts`},
+		{"and is not told while a key is gone", reloads(variable), object("Secret", "s", "user: one"),
+			`Secret "s": container c has the former value until it restarts; its next start would fail: key password is gone`},
 		{"nothing is changed", pod(variable), was, ""},
 		{"nothing that the pod uses", pod(variable), object("Secret", "s", "password: hunter2, user: two"), ""},
 		{"a variable", pod(variable), object("Secret", "s", "password: hunter3"), `Secret "s": container c has the former value until it restarts`},

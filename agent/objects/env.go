@@ -13,16 +13,15 @@ import (
 	"monopod/manifests/annotations"
 )
 
-// RestartOnChange is the annotation of a pod whose containers restart when an object that their
-// variables or volumes use has changed.
-const RestartOnChange = annotations.RestartOnConfigChange
-
-// Env is EnvOf for a pod with RestartOnChange; for another it returns nil.
+// Env is EnvOf for the containers to which something happens when an object has changed; nil: there
+// are none.
 func (s *Set) Env(pod *v1.Pod) map[string]string {
-	if pod.Annotations[RestartOnChange] != "true" {
+	if !annotations.HasReactions(pod) {
 		return nil
 	}
-	return s.EnvOf(pod)
+	all := s.EnvOf(pod)
+	maps.DeleteFunc(all, func(container, _ string) bool { return !annotations.ReactionOf(pod, container).IsSet() })
+	return all
 }
 
 // inVolume is the prefix of words about what a container mounts. Former agents did not record them,
@@ -32,7 +31,7 @@ const inVolume = "volume/"
 // EnvOf returns digests of what the variables of the pod's containers, and the volumes that they
 // mount, use of objects: one word for each object, by container. It leaves out containers that use
 // no object, and those with a missing one, as they could not start again. It is recorded for each
-// container that is created, as the annotation RestartOnChange may be set while the container runs.
+// container that is created, as the annotation that asks for something may be set while it runs.
 func (s *Set) EnvOf(pod *v1.Pod) map[string]string {
 	out := map[string]string{}
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {

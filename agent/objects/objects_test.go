@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/manifests"
+	"monopod/manifests/annotations"
 	"monopod/manifests/documents"
 )
 
@@ -39,7 +40,7 @@ func object(kind, name, data string) string {
 }
 
 func pod(container string, spec ...string) string {
-	return "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {" + RestartOnChange + ": 'true'}}\nspec:\n  containers: [{name: c, image: i, " + container + "}]\n  " + strings.Join(spec, "\n  ")
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {" + annotations.RestartOnConfigChange + ": 'true'}}\nspec:\n  containers: [{name: c, image: i, " + container + "}]\n  " + strings.Join(spec, "\n  ")
 }
 
 func TestMissingNamesTheFirstThingThatIsNotThere(t *testing.T) {

@@ -30,6 +30,7 @@ const (
 	DoMarkKill        verb = "record kill decision" // write it into the checkpoint
 	DoStopContainer   verb = "stop container"       // after its preStop hook, in the background
 	DoRemoveContainer verb = "remove container"     // and its log files
+	DoReload          verb = "reload container"     // tell it that its configuration has changed, in the background
 	DoInterrupt       verb = "interrupt"            // write into the checkpoint that the pod starts from the beginning
 	DoReplaceSandbox  verb = "replace sandbox"      // write into the checkpoint that the pod must get a new sandbox
 	DoUpdate          verb = "update"               // write another version of the pod into the checkpoint, which replaces the present one
@@ -60,6 +61,7 @@ var verbTexts = map[verb]struct{ done, noun string }{
 	DoMarkKill:        {"kill decision recorded", "kill decision record"},
 	DoStopContainer:   {"stopping container", "container stop"},
 	DoRemoveContainer: {"container removed", "container removal"},
+	DoReload:          {"telling container of its changed config", "container reload"},
 	DoInterrupt:       {"interruption recorded", "interruption record"},
 	DoReplaceSandbox:  {"restart request recorded", "restart request record"},
 	DoUpdate:          {"new version accepted", "acceptance of the new version"},
@@ -100,7 +102,7 @@ type Action struct {
 	Verdict  checkpoint.Result // for an end
 	Cause    checkpoint.Cause  // for a stop or a kill decision
 	Reason   string            // for a person
-	Text     string            // for a kill decision: the message of the probe or the hook
+	Text     string            // for a kill decision: the message of the probe or the hook; for a reload: of what it is told, see objects.Set.EnvOf
 	Asked    bool              // for a kill decision: a restart request, see KillDecision.Requested
 }
 

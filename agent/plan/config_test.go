@@ -2,11 +2,13 @@ package plan_test
 
 import (
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
+	"monopod/manifests/annotations"
 )
 
 // made is a container whose variables were made of an object as it was then.
@@ -18,6 +20,7 @@ func made(c pleg.Container, of string) pleg.Container {
 func TestPlanOfChangedConfig(t *testing.T) {
 	now := func(may bool) func(*plan.Facts) {
 		return func(s *plan.Facts) {
+			s.Pod.Annotations = map[string]string{annotations.RestartOnConfigChange: "true"}
 			s.Env, s.Restarts = map[string]string{"a": "configmap/app=2"}, may
 		}
 	}
@@ -36,19 +39,63 @@ func TestPlanOfChangedConfig(t *testing.T) {
 
 func TestWhichConfigIsOutdated(t *testing.T) {
 	for name, row := range map[string]struct {
-		is   pleg.Container
-		want string
+		is       pleg.Container
+		reaction string
+		told     string
+		want     string
 	}{
-		"one that runs with config of before":       {made(up("a", 0), "configmap/app=1"), `ConfigMap "app"`},
-		"one whose kill is decided is no more":      {renew(made(up("a", 0), "configmap/app=1")), ""},
-		"one that does not run":                     {made(exit("a", 0, 1, 0, ""), "configmap/app=1"), ""},
-		"one of which it is not known what it uses": {up("a", 0), ""},
+		"one that runs with config of before":       {made(up("a", 0), "configmap/app=1"), "restart", "", `restart with the changed ConfigMap "app"`},
+		"one that reloads":                          {made(up("a", 0), "configmap/app=1"), "signal:HUP", "", `reload with the changed ConfigMap "app"`},
+		"one that was told":                         {made(up("a", 0), "configmap/app=1"), "signal:HUP", "configmap/app=2", ""},
+		"one that was told of another one":          {made(up("a", 0), "configmap/app=2"), "exec:reload", "configmap/app=3", `reload with the changed ConfigMap "app"`},
+		"one that was told, and is to restart now":  {made(up("a", 0), "configmap/app=1"), "restart", "configmap/app=2", `restart with the changed ConfigMap "app"`},
+		"one whose kill is decided is no more":      {renew(made(up("a", 0), "configmap/app=1")), "restart", "", ""},
+		"one that does not run":                     {made(exit("a", 0, 1, 0, ""), "configmap/app=1"), "restart", "", ""},
+		"one of which it is not known what it uses": {up("a", 0), "restart", "", ""},
 	} {
 		s := (scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(row.is), Change: func(s *plan.Facts) {
+			s.Pod.Annotations = map[string]string{annotations.OnConfigChange: row.reaction}
 			s.Env = map[string]string{"a": "configmap/app=2"}
+			if row.told != "" {
+				s.Checkpoint().Reloaded = map[string]string{row.is.ID: row.told}
+			}
 		}}).Facts()
 		if got := s.Outdated(); got != row.want {
 			t.Errorf("%s: %q, want %q", name, got, row.want)
 		}
 	}
+}
+
+func TestPlanOfContainersThatReload(t *testing.T) {
+	change := func(more func(*plan.Facts)) func(*plan.Facts) {
+		return func(s *plan.Facts) {
+			s.Pod.Annotations = map[string]string{annotations.OnConfigChange + "/a": "signal:HUP"}
+			s.Env, s.Restarts = map[string]string{"a": "configmap/app=2"}, true
+			more(s)
+		}
+	}
+	was := func(r plan.Reloading) func(*plan.Facts) {
+		return change(func(s *plan.Facts) { s.Reloading = map[string]plan.Reloading{"a0": r} })
+	}
+	later := func(s *plan.Facts) time.Time { return s.Now.Add(time.Second) }
+	always := v1.RestartPolicyAlways
+	former := func(change func(*plan.Facts)) scene {
+		return scene{Pod: pod(always, "a", "b"), Accepted: true, Here: world(made(up("a", 0), "configmap/app=1"), made(up("b", 0), "configmap/app=1")), Change: change}
+	}
+	checkPlans(t, []row{
+		{"it is told of the change, and no other one", former(change(func(*plan.Facts) {})), "reload container a a0"},
+		{"but not while the gate is shut", former(change(func(s *plan.Facts) { s.Restarts = false })), ""},
+		{"nor before its volumes show it", former(change(func(s *plan.Facts) { s.Refresh = later(s) })), "|wake in 1s"},
+		{"nor while it is being told", former(was(plan.Reloading{Words: "configmap/app=2"})), ""},
+		{"nor before the next try", former(change(func(s *plan.Facts) {
+			s.Reloading = map[string]plan.Reloading{"a0": {Words: "configmap/app=2", Retry: later(s)}}
+		})), "|wake in 1s"},
+		{"but at once if it has changed again", former(change(func(s *plan.Facts) {
+			s.Reloading = map[string]plan.Reloading{"a0": {Words: "configmap/app=3", Retry: later(s)}}
+		})), "reload container a a0"},
+		{"nor after it was told, if that is not on disk", former(was(plan.Reloading{Words: "configmap/app=2", Told: true})), ""},
+		{"one that was told is not told again", former(change(func(s *plan.Facts) {
+			s.Checkpoint().Reloaded = map[string]string{"a0": "configmap/app=2"}
+		})), ""},
+	})
 }

@@ -226,6 +226,7 @@ func (s *Facts) planContainers(p *Plan, i *pleg.Instance) {
 		return
 	}
 	defer s.planKills(p, i) // kills take long, so starts come first
+	s.planReloads(p, i)
 	if !initialized {
 		return
 	}

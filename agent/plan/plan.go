@@ -37,14 +37,15 @@ type Facts struct {
 	Probes    map[string]probe.Results // by container id, of those that run and have probes
 	Stopping  map[string]Stopping      // by container id
 	PostStart map[string]HookState     // by container id: hooks that this agent started
+	Reloading map[string]Reloading     // by container id
 
 	CgroupGone bool      // the pod's cgroup existed and no longer does
 	NoNetwork  string    // why the runtime cannot give pods a network; "": it can, or that is not known
 	Unsaid     time.Time // since when the runtime does not report the sandbox's network; zero: it does
-	// Env has what the variables of containers that follow their objects are made of now, by
-	// container name, see objects.Set.Env.
+	// Env has what the variables and volumes of containers that react to changed objects are made of
+	// now, by container name, see objects.Set.Env.
 	Env        map[string]string
-	Restarts   bool           // running containers may restart for a change of Env
+	Restarts   bool           // running containers may restart, or be told, for a change of Env
 	Edits      []message.Text // the effects of edits of its objects on the running containers
 	Refresh    time.Time      // when its volumes must be updated; zero: they are up to date
 	Volumes    bool           // the pod has volumes on disk that do not outlive its end

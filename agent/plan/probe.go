@@ -13,6 +13,7 @@ import (
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/agent/probe"
+	"monopod/manifests/annotations"
 	"monopod/manifests/defaults"
 )
 
@@ -48,7 +49,7 @@ func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 // killDecision returns why a running container must be stopped; nil if its liveness and startup
 // probes have not failed, and no object has changed.
 func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.KillDecision {
-	if name := s.outdated(c, n); name != "" && s.Restarts {
+	if name := s.outdated(c, n); name != "" && s.Restarts && annotations.ReactionOf(s.Pod.Pod, c.Name).Restart {
 		why := name + " has changed, of which its variables or volumes are made"
 		return &checkpoint.KillDecision{Cause: checkpoint.CauseConfig, Reason: why, Text: why, Grace: max(n.Grace, MinGrace), Requested: true}
 	}
@@ -72,18 +73,21 @@ func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.Kil
 }
 
 // outdated returns the name of a changed object that the variables or volumes of a running
-// container are made of, and for which the container is to restart; "": none.
+// container are made of, and for which the container is to restart or to be told; "": none.
 func (s *Facts) outdated(c *v1.Container, n *pleg.Container) string {
 	once := podspec.IsInit(s.Pod.Pod, c) && !podspec.Restartable(c)
-	now := s.Env[c.Name]
-	if now == "" || n.EnvObjects == "" || once {
+	now, had := s.Env[c.Name], n.EnvObjects
+	if told := s.told(n.ID); told != "" && annotations.ReactionOf(s.Pod.Pod, c.Name).Reloads() {
+		had = told
+	}
+	if now == "" || had == "" || once {
 		return ""
 	}
-	return objects.Changed(n.EnvObjects, now)
+	return objects.Changed(had, now)
 }
 
-// Outdated returns the name of a changed object for which a running container is to restart; "":
-// none, or that is decided already.
+// Outdated returns what a running container is to do for a changed object, such as `restart with the
+// changed ConfigMap "a"`; "": nothing, or that is decided already.
 func (s *Facts) Outdated() string {
 	i := s.Instance()
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {
@@ -92,7 +96,10 @@ func (s *Facts) Outdated() string {
 			continue
 		}
 		if name := s.outdated(c, n); name != "" {
-			return name
+			if annotations.ReactionOf(s.Pod.Pod, c.Name).Reloads() {
+				return "reload with the changed " + name
+			}
+			return "restart with the changed " + name
 		}
 	}
 	return ""

@@ -49,6 +49,9 @@ func Problems(s *plan.Facts) []message.Text {
 		if n == nil || !n.Running() {
 			continue
 		}
+		if text := s.Reloading[n.ID].Text; text.String() != "" {
+			out = append(out, text)
+		}
 		for _, text := range s.Probes[n.ID].Failing {
 			if text != "" {
 				out = append(out, message.Of("container %s: %s", message.Name(c.Name), message.Private(text)))

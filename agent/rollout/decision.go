@@ -139,13 +139,14 @@ func (d *Decision) Gated() string {
 	return gateTexts(d.Waits)
 }
 
-// RestartLine returns what a restart for changed config waits for; "": nothing that is reported.
+// RestartLine returns what a restart or reload for changed config waits for; "": nothing that is
+// reported.
 func (d *Decision) RestartLine() string {
 	why := gateTexts(d.RestartWaits)
 	if why == "" {
 		return ""
 	}
-	return fmt.Sprintf("restart with the changed %s waits: %s", d.Outdated, why)
+	return fmt.Sprintf("%s waits: %s", d.Outdated, why)
 }
 
 // gateTexts joins the texts of the waits of a gate, except that of a lock that has not been checked

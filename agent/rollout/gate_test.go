@@ -44,7 +44,7 @@ func heldFor(d time.Duration) func(*Record) {
 }
 
 func back(r *Record)     { r.Back = true }
-func outdated(r *Record) { r.Seen.Outdated = `ConfigMap "app"` }
+func outdated(r *Record) { r.Seen.Outdated = `restart with the changed ConfigMap "app"` }
 
 func TestTheGate(t *testing.T) {
 	const webHeld, nodeIs = "held: audit (`monopod release web` ends it)", "the node is held: a visit (`monopod release` ends it)"

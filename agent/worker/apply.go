@@ -310,6 +310,8 @@ func (w *Worker) startBackground(s *plan.Facts, step []plan.Action) (rest []plan
 			wait = wait || a.Whole
 		case plan.DoRunPostStart:
 			hooks = append(hooks, a)
+		case plan.DoReload:
+			w.reloads.start(s, a)
 		default:
 			rest = append(rest, a)
 		}
@@ -328,6 +330,7 @@ func (w *Worker) forgetFinished(seen *pleg.Observed) {
 		}
 	}
 	w.stops.forget(alive)
+	w.reloads.forget(alive)
 	w.hooks.forget(alive)
 }
 

@@ -18,7 +18,6 @@ func (w *Worker) lookAround(s *plan.Facts) {
 	if s.Pod == nil {
 		return
 	}
-	s.Env = w.pod.shared.Disk.Objects.Now().Env(s.Pod.Pod)
 	s.NoNetwork = w.pod.shared.Watch.NoNetwork()
 	newest := s.Instance().Sandbox()
 	if silent := newest != nil && newest.Ready && newest.Unknown; !silent {

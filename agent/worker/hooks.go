@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -119,7 +120,9 @@ func (k *hooks) preStop(s *plan.Facts, a plan.Action) func(context.Context) erro
 
 // hookTarget returns the target of a hook of the action's container.
 func (k *hooks) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
-	t := hook.Target{Exec: func(ctx context.Context, command []string) error { return k.exec(ctx, a.ID, command) }}
+	t := hook.Target{Exec: func(ctx context.Context, command []string) error {
+		return exec(ctx, k.pod.shared.Cri, a.ID, command, 0)
+	}}
 	about := k.pod.events.About(a.UID, a.Name)
 	t.Fallback = func() {
 		k.pod.shared.Metrics.HTTPFallback()
@@ -142,9 +145,9 @@ func (k *hooks) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
 	return t
 }
 
-// exec runs a command in a container, without a timeout but that of ctx.
-func (k *hooks) exec(ctx context.Context, id string, command []string) error {
-	r, err := k.pod.shared.Cri.ExecSync(ctx, id, command, 0)
+// exec runs a command in a container; with no timeout, without one but that of ctx.
+func exec(ctx context.Context, runtime *cri.Client, id string, command []string, timeout time.Duration) error {
+	r, err := runtime.ExecSync(ctx, id, command, timeout)
 	switch {
 	case err != nil:
 		return err

@@ -108,7 +108,7 @@ func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, pr
 		problems = append(problems, message.Instead(line, message.Fixed("a new version waits")))
 	}
 	if line := r.pod.current.Restart; line != "" {
-		problems = append(problems, message.Instead(line, message.Fixed("a restart for changed config waits")))
+		problems = append(problems, message.Instead(line, message.Fixed("a restart or reload for changed config waits")))
 	}
 	if note := r.pod.current.Told; note != "" {
 		problems = append(problems, message.Private(note))

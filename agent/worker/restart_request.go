@@ -72,6 +72,7 @@ func (w *Worker) followObjects(s *plan.Facts) {
 		w.retryAll(string(s.Pod.UID))
 	}
 	w.followEdits(s, changed)
+	s.Env = w.edits.seen.Env(s.Pod.Pod) // of what the volumes show after the update below, or will show
 	var err error
 	runs := s.Instance().Sandbox() != nil && s.Checkpoint().Ended() == ""
 	if s.Refresh, err = w.pod.files.FollowObjects(w.pod.life, s.Pod, w.pod.shared.Disk.Machine.Now(), s.Now, changed, runs); err != nil {

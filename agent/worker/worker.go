@@ -81,6 +81,7 @@ type Worker struct {
 	stops     *stops
 	tasks     *tasks
 	hooks     *hooks
+	reloads   *reloads
 	probes    *probes
 	report    *reporter
 	start     *starter
@@ -121,6 +122,7 @@ func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*ch
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
 	w.tasks = &tasks{pod: p, all: map[string]*task{}, hung: map[string]hang{}}
+	w.reloads = &reloads{pod: p, all: map[string]*reload{}}
 	w.report = &reporter{pod: p}
 	w.probes = newProbes(p, w.report)
 	w.start = &starter{pod: p, fetches: w.fetches}
@@ -198,10 +200,11 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 	for uid := range seen.Instances {
 		w.pod.shared.Uids.Take(types.UID(uid), w.pod.key) // a previous instance without checkpoint holds its uid, too
 	}
+	reloading := w.reloads.states(seen)
 	s := w.facts(u, seen)
 	w.followArrivals(&s)
 	w.followObjects(&s)
-	s.Stopping, s.PostStart = stopping, hooks
+	s.Stopping, s.PostStart, s.Reloading = stopping, hooks, reloading
 	w.forgetFinished(seen)
 	w.sweepOnce(seen)
 	w.start.forgetSandbox(&s)

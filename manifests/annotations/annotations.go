@@ -29,10 +29,6 @@ func Places() []Place {
 	}
 }
 
-// RestartOnConfigChange is the annotation of a pod whose containers restart when an object of
-// their variables or volumes changes.
-const RestartOnConfigChange = "monopod.restart-on-config-change"
-
 // Annotation is an annotation that monopod reads or writes.
 type Annotation struct {
 	Name   string
@@ -55,11 +51,12 @@ var annotations = []Annotation{
 	{"monopod.held", OnServed, "Why the pod or the node is held, and until when.", "written by monopod"},
 	{Job, InManifests, "How the containers of a Job's pod are run again: the restartPolicy of its template, and how often. monopod sets it on the pod of a Job.", "such as Never/6"},
 	{"monopod.next-try", OnServed, "When what failed, of which an event tells, is tried again.", "written by monopod"},
+	{OnConfigChange, InManifests, "What happens to the pod's containers, or with `/` and a container's name behind it to that one, when a ConfigMap or Secret of their variables or volumes changes: they restart, their first process gets a signal, or a command runs in them.", reactionWords},
 	{"monopod.problems", OnServed, "What is wrong with the pod beside its status.", "written by monopod"},
 	{"monopod.public", OnServed, "What of an event's message anybody may read over TCP.", "written by monopod"},
 	{"monopod.pulls", OnServed, "For which images the pod, or a new version of it, waits: why, since when, and when one is tried again.", "written by monopod"},
 	{"monopod.starts", OnServed, "When containers of the pod that crash start again.", "written by monopod"},
-	{RestartOnConfigChange, InManifests, "Whether the pod's containers restart when a ConfigMap or Secret of their variables or volumes changes.", "true or false"},
+	{RestartOnConfigChange, InManifests, "The short form of `monopod.on-config-change: restart`.", "true or false"},
 	{"monopod.revision", InRuntime, "Which version of the pod a container was made for.", "written by monopod"},
 	{StartAfter, InManifests, "The pods that must be Ready, or have Succeeded, before the pod starts.", "names of pods, separated by commas: name, or namespace/name"},
 	{StartAfterTimeout, InManifests, "After what time the pod starts all the same.", "a time above 0 with its unit, such as 90s or 5m"},
@@ -71,6 +68,9 @@ var annotations = []Annotation{
 
 // Named returns the annotation of a name that monopod knows.
 func Named(name string) (a Annotation, known bool) {
+	if container, is := strings.CutPrefix(name, OnConfigChange+"/"); is && container != "" {
+		name = OnConfigChange
+	}
 	k := slices.IndexFunc(annotations, func(a Annotation) bool { return a.Name == name })
 	if k < 0 {
 		return Annotation{}, false

@@ -26,13 +26,42 @@ func (c *checker) annotations(p *field.Path) {
 			c.warn(field.NewPath("metadata", "labels").Key(name), "has no effect as a label: write it below annotations")
 		}
 	}
-	if text, said := c.pod.Annotations[annotations.RestartOnConfigChange]; said && text != "true" && text != "false" {
-		c.addLately(p.Key(annotations.RestartOnConfigChange), decode.Invalid(field.Invalid(nil, decode.Clip(text), mustBe(annotations.RestartOnConfigChange))))
-	}
+	c.reactions(p)
 	c.backOff(p)
 	c.order(p)
 	c.update(p)
 	c.cdi(p)
+}
+
+// reactions checks what happens to containers when their objects change.
+func (c *checker) reactions(p *field.Path) {
+	text, isShort := c.pod.Annotations[annotations.RestartOnConfigChange]
+	if isShort && text != "true" && text != "false" {
+		c.addLately(p.Key(annotations.RestartOnConfigChange), decode.Invalid(field.Invalid(nil, decode.Clip(text), mustBe(annotations.RestartOnConfigChange))))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.pod.Annotations)) {
+		rest, is := strings.CutPrefix(name, annotations.OnConfigChange)
+		container, ofOne := strings.CutPrefix(rest, "/")
+		if !is || rest != "" && !ofOne {
+			continue
+		}
+		if _, err := annotations.ParseReaction(c.pod.Annotations[name]); err != nil {
+			c.add(field.Invalid(p.Key(name), c.pod.Annotations[name], "must be "+err.Error()))
+		}
+		switch {
+		case ofOne && !c.runsOn(container):
+			c.add(field.Invalid(p.Key(name), container, "must be the name of a container that runs as long as the pod: one of spec.containers, or an init container with restartPolicy Always"))
+		case !ofOne && isShort:
+			c.add(field.Forbidden(p.Key(name), "may not be set beside "+annotations.RestartOnConfigChange+", which is its short form: leave one of them out"))
+		}
+	}
+}
+
+// runsOn reports whether the pod has a container of this name that runs as long as the pod.
+func (c *checker) runsOn(name string) bool {
+	isNamed := func(c v1.Container) bool { return c.Name == name }
+	return slices.ContainsFunc(c.pod.Spec.Containers, isNamed) ||
+		slices.ContainsFunc(c.pod.Spec.InitContainers, func(c v1.Container) bool { return isNamed(c) && c.RestartPolicy != nil })
 }
 
 // cdi checks the names of the CDI devices that annotations give to the pod's containers.

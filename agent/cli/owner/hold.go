@@ -76,7 +76,7 @@ func Hold() *cli.Command {
 	var lasts time.Duration
 	var reason string
 	k := gate("hold", "keep pods, or all of the node, from being updated and removed", `
-New versions, removals and restarts for changed config wait, and the pod's status says
+New versions, removals, and restarts and reloads for changed config wait, and the pod's status says
 so. Containers that crash are restarted, probes count on, and a version that comes back
 after a failed update does not wait. Without a pod all of the node is held: pods that
 are new wait, too. A hold lasts over restarts of the agent and reboots, until it is
