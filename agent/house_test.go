@@ -28,7 +28,7 @@ var (
 	tools = []string{"agent/backoff", "agent/choice", "agent/wake"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
-		"archives":     {"agent/disk", "agent/panics", "agent/saidonce", "cri", "manifests", "manifests/imagename", "manifests/patient"},
+		"archives":     {"agent/disk", "agent/panics", "agent/saidonce", "cri", "manifests", "manifests/imagename", "manifests/shell", "manifests/patient"},
 		"clip":         {},
 		"cnicache":     {"agent/disk"},
 		"config":       {"agent/cpus", "agent/window", "manifests", "manifests/decode", "manifests/devicename", "manifests/shell"},

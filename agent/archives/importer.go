@@ -18,6 +18,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/cri"
+	"monopod/manifests/shell"
 )
 
 // within bounds an import; a pull has as long.
@@ -138,17 +139,69 @@ func (skopeo) Import(ctx context.Context, from Source) error {
 		return errors.New("CRI-O takes images from files, and not from standard input: save them to one")
 	}
 	program, err := exec.LookPath("skopeo")
-	for _, i := range from.Index.Images {
-		args := []string{"copy", "--quiet", fmt.Sprintf("%s-archive:%s:%s", from.Index.Format, from.Path, i.As), "containers-storage:" + i.Name}
-		if err != nil {
-			return fmt.Errorf("CRI-O imports archives with skopeo, and it is not in PATH: install it, or import by hand: skopeo %s", strings.Join(args, " "))
+	if err != nil {
+		var by []string
+		for _, i := range from.Index.Images {
+			var words strings.Builder
+			for _, arg := range copyArgs(from.Index.Format, from.Path, i) {
+				words.WriteString(" " + shell.Word(arg))
+			}
+			by = append(by, "skopeo"+words.String())
 		}
-		err := run(ctx, nil, program, args...)
+		return fmt.Errorf("CRI-O imports archives with skopeo, and it is not in PATH: install it, or import by hand: %s", strings.Join(by, "; "))
+	}
+	tar, isFile := from.Tar.(*os.File)
+	if !isFile {
+		if tar, err = unpacked(ctx, from.Tar); err != nil {
+			return err
+		}
+		defer tar.Close()
+	}
+	for _, i := range from.Index.Images {
+		err := run(ctx, tar, program, copyArgs(from.Index.Format, "/dev/stdin", i)...)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// copyArgs returns the arguments with which skopeo imports an image of the archive at path.
+func copyArgs(format Format, path string, i Image) []string {
+	return []string{"copy", "--quiet", fmt.Sprintf("%s-archive:%s:%s", format, path, i.As), "containers-storage:" + i.Name}
+}
+
+// unpackIn is where compressed archives are unpacked for skopeo, which does the same.
+const unpackIn = "/var/tmp"
+
+// unpacked returns a file with a tar that is read from r, which goes when it is closed. Not all
+// versions of skopeo can read what is compressed (1.9.3: "invalid tar header" of gzip).
+func unpacked(ctx context.Context, r io.Reader) (*os.File, error) {
+	f, err := os.CreateTemp(unpackIn, "monopod-archive-")
+	if err != nil {
+		return nil, fmt.Errorf("unpack the archive for skopeo: %w", err)
+	}
+	err = os.Remove(f.Name())
+	if err == nil {
+		_, err = io.Copy(f, cancelled{ctx, r})
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("unpack the archive for skopeo in %s: %w", unpackIn, err), f.Close())
+	}
+	return f, nil
+}
+
+// cancelled is a reader that ends with ctx.
+type cancelled struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c cancelled) Read(p []byte) (int, error) {
+	if err := context.Cause(c.ctx); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
 }
 
 // Tag implements Importer.

@@ -38,6 +38,7 @@ var trials = []trial{
 	{"RemovedAndPurged", longRun, usual, isRemovedAndPurged},
 	{"Rebooted", everyRun, usual, comesBackAfterReboot},
 	{"Stick", longRun, usual, bootsFromAStick},
+	{"Changes", longRun, usual, followsItsMachine},
 	{"Shutdown", everyRun, usual, stopsBeforeShutdown},
 	{"Swap", longRun, usual, toleratesSwap},
 	{"NoResolvConf", longRun, usual, waitsForResolvConf},
