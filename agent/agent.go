@@ -91,6 +91,7 @@ type Agent struct {
 	metrics      *metrics.Metrics
 	node         *node.Reporter
 	stats        *stats.Collector
+	trends       *stats.Trends
 	notify       *notify.Notifier
 	once         *once // nil: an agent that keeps pods running
 
@@ -155,7 +156,8 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	a.sync.trials.limits, a.sync.follow.every = a.limits, a.follows
 	a.sync.history.off = once != nil
 	a.openHolds(checkpoints)
-	a.stats = a.newStats(machine)
+	measured := a.measured(machine)
+	a.stats, a.trends = stats.New(measured), stats.NewTrends(measured)
 	if a.server, err = a.listen(o.Name); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -72,32 +73,42 @@ func (d *description) nodeConditions(all []v1.NodeCondition) {
 // nodeResources prints the node's capacity, what is reserved of it, what pods may have and what
 // the running ones request.
 func (d *description) nodeResources(n NodeFacts) {
-	requested := v1.ResourceList{}
-	for i := range n.Pods {
-		if p := &n.Pods[i]; hasRoom(p) {
-			podspec.Add(requested, podspec.TotalRequests(p))
-		}
-	}
 	d.line(0, "Resources", "")
 	t := &Table{columns: d.columns}
 	t.Line("RESOURCE", "CAPACITY", "RESERVED", "ALLOCATABLE", "REQUESTED")
-	var names []v1.ResourceName
-	for name, q := range n.Node.Status.Capacity {
-		if !q.IsZero() {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		capacity, allocatable, wanted := n.Node.Status.Capacity[name], n.Node.Status.Allocatable[name], requested[name]
-		reserved := capacity.DeepCopy()
-		reserved.Sub(allocatable)
-		if name == v1.ResourcePods {
-			wanted = *resource.NewQuantity(int64(len(slices.DeleteFunc(slices.Clone(n.Pods), func(p v1.Pod) bool { return !hasRoom(&p) }))), resource.DecimalSI)
-		}
-		t.Line(string(name), amount(name, capacity), amount(name, reserved), amount(name, allocatable), amount(name, wanted)+partOf(wanted, allocatable))
+	for _, r := range NodeResources(n.Node, n.Pods) {
+		t.Line(r.Name, r.Capacity, r.Reserved, r.Allocatable, r.Requested+r.Share)
 	}
 	t.printIndented(d.w)
+}
+
+// NodeResource is a resource of the node in words.
+type NodeResource struct {
+	Name, Capacity, Reserved, Allocatable, Requested string
+	Share                                            string // of Requested in Allocatable, as " (25%)"; "": none
+}
+
+// NodeResources returns the node's capacity, what is reserved of it, what pods may have and what
+// the running ones request.
+func NodeResources(n *v1.Node, pods []v1.Pod) (all []NodeResource) {
+	requested, count := v1.ResourceList{}, int64(0)
+	for i := range pods {
+		if p := &pods[i]; hasRoom(p) {
+			podspec.Add(requested, podspec.TotalRequests(p))
+			count++
+		}
+	}
+	requested[v1.ResourcePods] = *resource.NewQuantity(count, resource.DecimalSI)
+	for _, name := range slices.Sorted(maps.Keys(n.Status.Capacity)) {
+		capacity, allocatable, wanted := n.Status.Capacity[name], n.Status.Allocatable[name], requested[name]
+		if capacity.IsZero() {
+			continue
+		}
+		reserved := capacity.DeepCopy()
+		reserved.Sub(allocatable)
+		all = append(all, NodeResource{string(name), amount(name, capacity), amount(name, reserved), amount(name, allocatable), amount(name, wanted), partOf(wanted, allocatable)})
+	}
+	return all
 }
 
 // nodeDevices prints the devices of which the settings make resources, and the containers that have
