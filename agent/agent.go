@@ -92,6 +92,7 @@ type Agent struct {
 	node         *node.Reporter
 	stats        *stats.Collector
 	trends       *stats.Trends
+	texts        manifestTexts
 	notify       *notify.Notifier
 	once         *once // nil: an agent that keeps pods running
 
@@ -172,7 +173,18 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if once == nil {
 		a.prepareShutdown(o.Power)
 	}
+	a.logStart()
 	return a, nil
+}
+
+// logStart logs what starts, and where a browser finds it.
+func (a *Agent) logStart() {
+	said := []any{"version", a.version, "node", a.cfg.NodeName, "manifests", strings.Join(a.cfg.Manifests, ", "),
+		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "managed", a.cfg.ManagedRuntime, "instance", a.root.Instance}
+	if page := a.server.Page(); page != "" {
+		said = append(said, "page", page)
+	}
+	a.log.Info("monopod starts", said...)
 }
 
 // source is what gives the desired pods and objects: one folder, or several.
@@ -238,9 +250,10 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 		Requests: a.requests(),
 		Running:  func(ctx context.Context) ([]v1.Pod, error) { return overview.Running(ctx, a.watch.Lister) },
 		Settings: func() map[string]any { return a.live.Load().Configz() },
-		Checks:   a.healthChecks(),
-		Ready:    []server.Check{{Name: "manifests-read", Func: a.sync.read}, {Name: "pods-listed", Func: a.watch.Ready}},
-		Log:      a.log,
+		Trends:   a.trends.Of, Usage: a.nodeUsage, ManifestText: a.texts.read,
+		Checks: a.healthChecks(),
+		Ready:  []server.Check{{Name: "manifests-read", Func: a.sync.read}, {Name: "pods-listed", Func: a.watch.Ready}},
+		Log:    a.log,
 	})
 }
 
@@ -336,8 +349,6 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 // Run keeps the pods running until ctx ends. It leaves them running.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.Close()
-	a.log.Info("monopod starts", "version", a.version, "node", a.cfg.NodeName, "manifests", strings.Join(a.cfg.Manifests, ", "),
-		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "managed", a.cfg.ManagedRuntime, "instance", a.root.Instance)
 	node.RecordStart(a.events, a.cfg.NodeName, a.root, a.log)
 	node.RecordResolvConf(a.events, a.workers.Disk.Machine.Now(), a.cfg.ResolvConf)
 	a.source.SetDoubt(a.once == nil && a.root.InDoubt(a.known, a.log))

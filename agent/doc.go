@@ -61,6 +61,7 @@
 //	  status/ events/          what is reported; what happened
 //	  metrics/ stats/          what is counted; what is used
 //	  outcome/                 the results of manifest files and of the pods in them
+//	  page/                    what runs here, for browsers
 //	  server/ notify/          the endpoint; messages to the service manager
 //	  podresources/ socket/    what containers have for themselves, for a kubelet's clients; unix sockets
 //	  disk/                    files that others, or a power cut, may have tampered with

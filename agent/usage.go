@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"context"
+
 	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"monopod/agent/node"
 	"monopod/agent/podspec"
@@ -18,4 +21,13 @@ func (a *Agent) measured(m *node.Node) stats.Config {
 		AllPods: func() string { return m.Now().Cgroups.Pods() },
 		Log:     a.log,
 	}
+}
+
+// nodeUsage returns what the node uses, with its disks.
+func (a *Agent) nodeUsage(ctx context.Context) (*statsapi.NodeStats, error) {
+	sum, err := a.stats.Summary(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	return &sum.Node, nil
 }

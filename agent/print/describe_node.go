@@ -154,22 +154,37 @@ func partOf(q, of resource.Quantity) string {
 
 // nodeDisks prints how full the disks are on which pressure is measured.
 func (d *description) nodeDisks(n *statsapi.NodeStats) {
-	if n == nil || n.Fs == nil {
+	disks := NodeDisks(n)
+	if len(disks) == 0 {
 		return
 	}
 	d.line(0, "Disks", "")
 	t := &Table{columns: d.columns}
 	t.Line("DISK", "SIZE", "USED", "FREE", "INODES FREE")
+	for _, disk := range disks {
+		t.Line(disk.Name, disk.Size, disk.Used, disk.Free, disk.InodesFree)
+	}
+	t.printIndented(d.w)
+}
+
+// NodeDisk is a disk on which pressure is measured, in words.
+type NodeDisk struct{ Name, Size, Used, Free, InodesFree string }
+
+// NodeDisks returns how full the disks are; nil: that is not known.
+func NodeDisks(n *statsapi.NodeStats) (all []NodeDisk) {
+	if n == nil || n.Fs == nil {
+		return nil
+	}
 	runtime := cmp.Or(n.Runtime, &statsapi.RuntimeStats{})
 	for _, disk := range []struct {
 		name string
 		fs   *statsapi.FsStats
 	}{{"volumes and logs", n.Fs}, {"images", runtime.ImageFs}, {"containers", runtime.ContainerFs}} {
-		if disk.fs != nil && disk.fs.CapacityBytes != nil {
-			t.Line(disk.name, bytesOf(disk.fs.CapacityBytes), usedOf(disk.fs), bytesOf(disk.fs.AvailableBytes), countOf(disk.fs.InodesFree))
+		if fs := disk.fs; fs != nil && fs.CapacityBytes != nil {
+			all = append(all, NodeDisk{disk.name, bytesOf(fs.CapacityBytes), usedOf(fs), bytesOf(fs.AvailableBytes), countOf(fs.InodesFree)})
 		}
 	}
-	t.printIndented(d.w)
+	return all
 }
 
 // usedOf returns what is not available of a disk: UsedBytes of the images' disk are only the

@@ -71,10 +71,11 @@ func (l *Listing) words(now time.Time) []string {
 }
 
 func (l *Listing) none() string {
-	return cmp.Or(l.None, noPods(strings.Join(l.Manifests.Folders(), " or ")))
+	return cmp.Or(l.None, NoPods(strings.Join(l.Manifests.Folders(), " or ")))
 }
 
-func noPods(dir string) string {
+// NoPods returns that there are none, and how to make one, if the folder is known.
+func NoPods(dir string) string {
 	if dir == "" {
 		return "No pods."
 	}
