@@ -76,6 +76,7 @@
 //	    rig/ golden/             the containerds; pods beside those of a kubelet
 //	    bench/ demo/             measures; shows it at work
 //	    vm/ writelog/            trials under systemd; power cuts at random writes
+//	    page/                    looks at the pages with a browser
 //	    docs/                    runs what the docs have a person type, and compares what they quote
 //	manifests/               desired state: files and answers of a URL -> Snapshot
 //	  fetch/ patient/          requests the URL; reads file systems that may never answer

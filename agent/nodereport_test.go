@@ -119,6 +119,19 @@ func TestTheNodeTellsWhatTheRuntimeLacks(t *testing.T) {
 	})
 }
 
+// What rides on the reports is done with each of them, and causes none.
+func TestWhatRidesOnReportsOfTheNodeIsDoneWithEach(t *testing.T) {
+	live(t, func(r *rig) {
+		n := 0
+		stop := r.reporter(func(q *node.Reporter) { q.Also = func() { n++ } })
+		r.after(time.Minute)
+		stop()
+		if n < 6 || n > 8 {
+			r.Errorf("%d times in a minute", n)
+		}
+	})
+}
+
 // What a reload changes of the node shows without the wait for the next report.
 func TestTheNodeIsReportedAnewWhenItIsToBe(t *testing.T) {
 	live(t, func(r *rig) {

@@ -78,7 +78,6 @@ type manifestPage struct {
 
 // line is a line of a manifest with what is wrong in it.
 type line struct {
-	Number   int
 	Text     string
 	Problems []problem
 }
@@ -96,7 +95,7 @@ func Manifest(w io.Writer, f *Facts, one status.File, text []byte, why string) e
 	if why == "" {
 		shown := strings.ToValidUTF8(string(text[:min(len(text), textMost)]), "\ufffd")
 		for k, l := range strings.Split(strings.TrimSuffix(shown, "\n"), "\n") {
-			g.Lines = append(g.Lines, line{k + 1, visible(l), at[k+1]})
+			g.Lines = append(g.Lines, line{l, at[k+1]})
 			delete(at, k+1)
 		}
 	}
@@ -104,17 +103,6 @@ func Manifest(w io.Writer, f *Facts, one status.File, text []byte, why string) e
 		g.Other = g.File.Words
 	}
 	return execute(w, "manifest.html", g)
-}
-
-// visible returns a line of a file with each character that controls or reorders text replaced, and
-// its blanks as they are.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\t' && r != ' ' && print.OneLine("x"+string(r)) == "x" {
-			return '\ufffd'
-		}
-		return r
-	}, text)
 }
 
 // problemsOf returns what is wrong in a file, by line; 0: it has no line.

@@ -31,7 +31,7 @@ func Node(w io.Writer, f *Facts, used *statsapi.NodeStats, events []v1.Event) er
 	if f.Node == nil {
 		return Missing(w, f, "The node was not looked at yet. It is in a few seconds.")
 	}
-	g := nodePage{frame: f.frame("node", "Node"), Facts: f.nodeFacts(used), Words: f.words(), Disks: print.NodeDisks(used), Devices: status.DevicesOf(f.Node)}
+	g := nodePage{frame: f.frame("node", "Node"), Facts: f.nodeFacts(used), Words: f.nodeWords(), Disks: print.NodeDisks(used), Devices: status.DevicesOf(f.Node)}
 	for _, c := range f.Node.Status.Conditions {
 		good := v1.ConditionFalse
 		if c.Type == v1.NodeReady {

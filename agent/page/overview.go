@@ -49,7 +49,8 @@ func Overview(w io.Writer, f *Facts) error {
 	for p := range f.Pods {
 		o.Any = true
 		h := print.Summarize(p, f.Now).Health
-		if count[h]++; h == print.Trouble {
+		count[h]++
+		if h == print.Trouble {
 			o.name(p)
 		}
 	}
@@ -113,17 +114,23 @@ func pods(n int) string {
 	return fmt.Sprintf("%d pods", n)
 }
 
-// words returns what is wrong with the runtime, the node and the manifests, as `monopod ps` does.
-func (f *Facts) words() (all []string) {
+// words returns what is wrong beside the pods, as `monopod ps` does.
+func (f *Facts) words() []string {
+	all := f.nodeWords()
+	if f.Manifests != nil {
+		all = append(all, print.ManifestWords(*f.Manifests, false)...)
+	}
+	return all
+}
+
+// nodeWords returns what is wrong with the runtime and the node.
+func (f *Facts) nodeWords() (all []string) {
 	isUp := f.Runtime == nil || f.Runtime.Up
 	if f.Runtime != nil {
 		all = append(all, print.RuntimeWords(*f.Runtime, f.Now)...)
 	}
 	if f.Node != nil {
 		all = append(all, print.NodeWords(f.Node, isUp, f.Now)...)
-	}
-	if f.Manifests != nil {
-		all = append(all, print.ManifestWords(*f.Manifests, false)...)
 	}
 	return all
 }

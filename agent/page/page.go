@@ -3,6 +3,7 @@
 package page
 
 import (
+	"bytes"
 	"embed"
 	"html/template"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"path"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -76,7 +78,27 @@ func (f *Facts) frame(here, title string) frame {
 
 // execute writes a page.
 func execute(w io.Writer, name string, data any) error {
-	return templates().ExecuteTemplate(w, name, data)
+	return templates().ExecuteTemplate(calm{w}, name, data)
+}
+
+// calm replaces what could reorder the text beside it. Templates write whole characters at a time.
+type calm struct{ to io.Writer }
+
+func (c calm) Write(html []byte) (int, error) {
+	disturbs := func(r rune) bool { return r != '\n' && r != '\t' && print.Disturbs(r) }
+	if bytes.IndexFunc(html, disturbs) < 0 {
+		return c.to.Write(html)
+	}
+	quiet := bytes.Map(func(r rune) rune {
+		if disturbs(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, html)
+	if _, err := c.to.Write(quiet); err != nil {
+		return 0, err
+	}
+	return len(html), nil
 }
 
 // Missing writes that there is no such thing.
@@ -121,8 +143,8 @@ func (f *facts) put(one fact) {
 			values = append(values, v)
 		}
 	}
-	if one.Values = values; len(values) > 0 {
-		*f = append(*f, one)
+	if len(values) > 0 {
+		*f = append(*f, fact{one.Key, values, one.Code})
 	}
 }
 

@@ -44,7 +44,8 @@ func draw(name string, points []status.Point, of func(status.Point) uint64, word
 	last, flat := at(points[0]), 0
 	for _, p := range points[1:] {
 		y := at(p)
-		if flat += pictureStep; y == last {
+		flat += pictureStep
+		if y == last {
 			continue
 		}
 		if flat > pictureStep {

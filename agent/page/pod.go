@@ -79,7 +79,8 @@ func (f *Facts) podFacts(p *v1.Pod, versions []version) (all facts) {
 	for _, ip := range p.Status.PodIPs {
 		ips = append(ips, ip.IP)
 	}
-	if all.code("IP", ips...); p.Spec.HostNetwork {
+	all.code("IP", ips...)
+	if p.Spec.HostNetwork {
 		all.add("Network", "the machine's")
 	}
 	all.code("Version", hashOf(p))

@@ -55,9 +55,9 @@ func serve(t *testing.T) *site {
 	record := events.Open(events.Config{Node: "edge-7", Log: log})
 	socket := filepath.Join(dir, "socket")
 	s := &site{store: store, dir: filepath.Join(dir, "manifests")}
-	web := &v1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "mqtt-edge-7", UID: "mqtt", FieldPath: "spec.containers{broker}"}
-	record.Record(*web, v1.EventTypeNormal, "Pulled", message.Fixed("Container image is already present"))
-	record.Record(*web, v1.EventTypeWarning, "BackOff", message.Fixed("Back-off restarting failed container"))
+	mqtt := v1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "mqtt-edge-7", UID: "mqtt", FieldPath: "spec.containers{broker}"}
+	record.Record(mqtt, v1.EventTypeNormal, "Pulled", message.Fixed("Container image is already present"))
+	record.Record(mqtt, v1.EventTypeWarning, "BackOff", message.Fixed("Back-off restarting failed container"))
 	e, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Socket: socket, Store: store, Events: record, Version: "v1.0.0", Log: log, PodLogs: filepath.Join(dir, "logs"),
 		Trends: func() map[string]status.Trend { return trends(store) },
 		Usage: func(context.Context) (*statsapi.NodeStats, error) {
@@ -189,11 +189,13 @@ func trends(store *status.Store) map[string]status.Trend {
 		if p.Status.Phase != v1.PodRunning {
 			continue
 		}
-		t := status.Trend{UID: string(p.UID), CPU: new(uint64(9e6 * uint64(k+1))), Memory: new(uint64(k+2) << 25)}
+		t := status.Trend{UID: string(p.UID)}
 		for m := range 60 {
 			wave := 1 + math.Sin(float64(m)/float64(4+k))/2 + float64(m%7)/20
 			t.Points = append(t.Points, status.Point{CPU: uint32(40 * wave * float64(k+1)), Memory: uint32(30000 + 500*m*(k%3) + 900*(m%5))})
 		}
+		last := t.Points[len(t.Points)-1]
+		t.CPU, t.Memory = new(uint64(last.CPU)*1e6), new(uint64(last.Memory)<<10)
 		all[t.UID] = t
 	}
 	return all
