@@ -83,9 +83,9 @@ func TestTheHeadlineSaysHowAllIs(t *testing.T) {
 
 func TestAPodInTroubleIsNamedAndSaysWhy(t *testing.T) {
 	body := overviewOf(t, factsOf(running("a"), crashed("b", "no disk")))
-	for _, want := range []string{`<h1 class="bad" role="status">1 of 2 pods is in trouble</h1>`, `<p class="troubled"><a href="/page/pod/default/b"><bdi>b</bdi></a>`,
-		`<tr role="row" class="pod bad"><th role="rowheader" scope="row"><a href="/page/pod/default/b">`, `<b><bdi>container app</bdi></b>: <bdi>crashed 4 times (exit code 3: no disk)</bdi> <code><bdi>monopod logs b -p</bdi></code>`,
-		`<tr role="row" class="pod well">`, `<bdi>app:1</bdi>`} {
+	for _, want := range []string{`<h1 class="bad"><span role="status">1 of 2 pods is in trouble</span></h1>`, `<p class="troubled"><a href="/page/pod/default/b"><bdi>b</bdi></a>`,
+		`<tr role="row" id="/page/pod/default/b" class="pod bad"><th role="rowheader" scope="row"><a href="/page/pod/default/b">`, `<b><bdi>container app</bdi></b>: <bdi>crashed 4 times (exit code 3: no disk)</bdi> <code><bdi>monopod logs b -p</bdi></code>`,
+		`<tr role="row" id="/page/pod/default/a" class="pod well">`, `<bdi>app:1</bdi>`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("there is no %s in\n%s", want, body)
 		}

@@ -1,8 +1,8 @@
 'use strict';
-// The page is whole without this. It asks for the page again each second while somebody looks, and
+// The page is whole without this. It asks for the page again twice a second while somebody looks, and
 // changes what differs, so that focus, selection and scroll position stay.
 (() => {
-  const every = 1000;
+  const every = 500;
   const main = document.querySelector('main');
   const stale = document.getElementById('stale');
   let seen = new Date(), timer, asks = false;
@@ -19,9 +19,26 @@
     if (old.nodeType !== Node.ELEMENT_NODE || old.isEqualNode(now)) return;
     for (const a of [...old.attributes]) if (!now.hasAttribute(a.name)) old.removeAttribute(a.name);
     for (const a of now.attributes) if (old.getAttribute(a.name) !== a.value) old.setAttribute(a.name, a.value);
-    const had = [...old.childNodes], has = [...now.childNodes];
-    has.forEach((node, k) => k < had.length ? patch(had[k], node) : old.append(document.importNode(node, true)));
-    had.slice(has.length).forEach(node => node.remove());
+    patchChildren(old, now);
+  }
+
+  // Children with an id, such as the rows of pods, are the same ones wherever they are; the others
+  // are compared one after the other.
+  function patchChildren(old, now) {
+    const stays = new Set([...now.children].map(node => node.id));
+    for (const node of [...old.children]) if (node.id && !stays.has(node.id)) node.remove();
+    const known = new Map([...old.children].filter(node => node.id).map(node => [node.id, node]));
+    let at = old.firstChild;
+    for (const node of now.childNodes) {
+      const same = node.id ? known.get(node.id) : at && !at.id ? at : null;
+      if (node.id && same) {
+        while (at && at !== same && !at.id) { const next = at.nextSibling; at.remove(); at = next; }
+      }
+      if (!same) { old.insertBefore(document.importNode(node, true), at); continue; }
+      if (same === at) at = at.nextSibling; else old.insertBefore(same, at);
+      patch(same, node);
+    }
+    while (at) { const next = at.nextSibling; at.remove(); at = next; }
   }
 
   async function refresh() {

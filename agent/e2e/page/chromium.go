@@ -164,9 +164,16 @@ func (b *browser) open(t *testing.T, url string, width, height int, scheme strin
 	p.call("Page.enable", nil, nil)
 	p.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 	p.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]any{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	p.call("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": watch}, nil)
 	p.visit(url)
 	return p
 }
+
+// watch keeps what a page does wrong in window.wrong.
+const watch = `window.wrong = [];
+addEventListener('securitypolicyviolation', e => wrong.push('the policy forbids ' + e.violatedDirective + ' ' + e.blockedURI));
+addEventListener('error', e => wrong.push(e.message));
+addEventListener('unhandledrejection', e => wrong.push(String(e.reason)));`
 
 func (p *tab) call(method string, params map[string]any, out any) {
 	p.Helper()

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ type site struct {
 	tcp   string // address of its pages
 	root  string // address that leads to its socket
 	dir   string // of the manifests
+	leave func() // ends it
 }
 
 // serve serves an endpoint for the length of a test.
@@ -78,12 +80,14 @@ func serve(t *testing.T) *site {
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
 	forward := httptest.NewServer(toSocket(socket))
-	t.Cleanup(func() {
+	s.leave = sync.OnceFunc(func() {
+		forward.CloseClientConnections()
 		forward.Close()
 		cancel()
 		<-done
 		store.Close(context.Background())
 	})
+	t.Cleanup(s.leave)
 	s.tcp, s.root = e.Page(), forward.URL+"/"
 	return s
 }
