@@ -48,7 +48,11 @@ type answer struct {
 // chromium starts a browser for the length of a test.
 func chromium(t *testing.T) *browser {
 	t.Helper()
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp("", "chromium-") // short, as paths of sockets must be
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	config := filepath.Join(dir, "fonts.conf")
 	if err := os.WriteFile(config, fmt.Appendf(nil, fonts, filepath.Join(dir, "fonts")), 0o600); err != nil {
 		t.Fatal(err)
@@ -65,7 +69,7 @@ func chromium(t *testing.T) *browser {
 	b.cmd = exec.Command("chromium", "--headless=new", "--no-sandbox", "--remote-debugging-pipe", "--user-data-dir="+filepath.Join(dir, "profile"),
 		"--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking", "--disable-component-update",
 		"--hide-scrollbars", "--font-render-hinting=none", "--disable-lcd-text", "--force-color-profile=srgb", "about:blank")
-	b.cmd.Env = append(os.Environ(), "FONTCONFIG_FILE="+config, "HOME="+dir)
+	b.cmd.Env = append(os.Environ(), "FONTCONFIG_FILE="+config, "HOME="+dir, "TMPDIR="+dir)
 	b.cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = b.cmd.Start()
@@ -76,12 +80,22 @@ func chromium(t *testing.T) *browser {
 	}
 	go b.listen(from)
 	t.Cleanup(func() {
-		_ = syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) // with the processes that it has started
-		_ = b.cmd.Wait()
+		b.close()
 		to.Close()
 		from.Close()
 	})
 	return b
+}
+
+// close ends the browser, and all processes that it has started.
+func (b *browser) close() {
+	_ = b.call("", "Browser.close", nil, nil) // it may be gone before it answers
+	const slow = 5 * time.Second
+	kill := func() { _ = syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) }
+	late := time.AfterFunc(slow, kill)
+	_ = b.cmd.Wait()
+	late.Stop()
+	kill()
 }
 
 // listen hands out the answers until the browser ends.
