@@ -60,16 +60,17 @@ func overviewOf(t *testing.T, f *Facts) string {
 
 func TestTheHeadlineSaysHowAllIs(t *testing.T) {
 	for _, row := range []struct {
-		name                           string
-		trouble, way, well, over, line int
-		wrong                          bool
-		text, class                    string
+		name                     string
+		trouble, way, well, over int
+		wrong                    bool
+		text, class              string
 	}{
 		{name: "nothing", text: "No pods", class: "over"},
 		{name: "one that is well", well: 1, text: "The pod is well", class: "well"},
 		{name: "some that are well", well: 3, text: "All 3 pods are well", class: "well"},
 		{name: "all pods are well and a manifest is not", well: 3, wrong: true, text: "All 3 pods are well", class: "way"},
 		{name: "one has ended", well: 2, over: 1, text: "1 of 3 pods has ended; all others are well", class: "well"},
+		{name: "one starts", well: 1, way: 1, text: "1 of 2 pods is on its way", class: "way"},
 		{name: "two start", well: 1, way: 2, over: 1, text: "2 of 4 pods are on their way", class: "way"},
 		{name: "one is in trouble", trouble: 1, way: 2, well: 1, text: "1 of 4 pods is in trouble", class: "bad"},
 		{name: "two are", trouble: 2, text: "2 of 2 pods are in trouble", class: "bad"},

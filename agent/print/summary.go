@@ -38,6 +38,7 @@ type Summary struct {
 	Health                     Health
 }
 
+// Summarize returns how a pod is at now.
 func Summarize(p *v1.Pod, now time.Time) Summary {
 	word, starting := startingWord(p)
 	if !starting {

@@ -80,7 +80,7 @@ func (s *Server) podPage(local bool, w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.missing(w, f, "There is no pod "+key+" any more.")
+	s.missing(w, f, "There is no pod "+key+".")
 }
 
 // eventsOf returns what a reader may see of the events of a pod.

@@ -84,7 +84,7 @@ func TestEachPageIsServedToItsReaders(t *testing.T) {
 		has         string
 	}{
 		{"/page/pod/default/a", 200, 200, "Containers"},
-		{"/page/pod/default/b", 404, 404, "There is no pod default/b any more."},
+		{"/page/pod/default/b", 404, 404, "There is no pod default/b."},
 		{"/page/node", 200, 200, "Resources"},
 		{"/page/manifests", 200, 404, "/m/a.yaml"},
 		{"/page/manifest?path=/m/a.yaml", 200, 404, "text of /m/a.yaml"},

@@ -176,7 +176,7 @@ func (p *tab) isClean() {
 	}
 }
 
-// ready makes a pod of testdata another one, in back-off or well.
+// crash reports that the first container of a pod is in back-off, or well again.
 func (s *site) crash(name string, crashed bool) {
 	former, _ := s.store.Pod("default/" + name)
 	p := former.DeepCopy()
