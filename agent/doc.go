@@ -157,5 +157,6 @@
 // (which objects stay), locks.go (checks the lock files of workloads), diskwrite.go (writes that a
 // disk may not answer), contain.go (a panic over one pod), once.go (an agent for one run), forget.go
 // (the request to remove a pod), outlook.go (the request for what manifests would change), pins.go
-// (CPUs and devices of containers), metrics.go, usage.go, nodeevents.go.
+// (CPUs and devices of containers), metrics.go, usage.go, nodeevents.go,
+// manifesttext.go (what people see of the text of a manifest).
 package agent

@@ -57,7 +57,7 @@ func newEventTable(all []v1.Event, f Format) *eventTable {
 }
 
 func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
-	row := plainCells([]string{LastSeen(e, now), e.Type, e.Reason, ObjectOf(e), ContainerOfEvent(e), EventText(e, now)})
+	row := plainCells([]string{LastSeen(e, now), e.Type, e.Reason, objectOf(e), ContainerOfEvent(e), EventText(e, now)})
 	if t.wide {
 		source := e.Source.Component
 		if e.Source.Host != "" {
@@ -95,8 +95,8 @@ func LastSeen(e *v1.Event, now time.Time) string {
 	return fmt.Sprintf("%s (x%d over %s)", last, e.Count, Ago(e.FirstTimestamp.Time, now))
 }
 
-// ObjectOf returns "pod/web", with the pod's short name.
-func ObjectOf(e *v1.Event) string {
+// objectOf returns "pod/web", with the pod's short name.
+func objectOf(e *v1.Event) string {
 	name := e.InvolvedObject.Name
 	if e.InvolvedObject.Kind == "Pod" {
 		name = short(name, e.Source.Host)

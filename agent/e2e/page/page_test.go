@@ -368,6 +368,7 @@ func TestACrashIsRed(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.until(time.Minute, `document.querySelector('tr.pod.well') !== null`)
+	p.until(10*time.Second, `/^\d+Mi$/.test(document.querySelector('td[data-name=memory] span').textContent)`)
 	p.until(time.Minute, isRed("/page/pod/default/crash-"+rig.Node))
 	seen, last := time.Now(), time.Time{}
 	all, err := r.CRI.Containers(ctx, "")
