@@ -170,6 +170,24 @@ func TestWhatAReaderMayNotSeeIsNotLinked(t *testing.T) {
 	}
 }
 
+func TestThePageOfAPodHasTheProblemsOfItsManifest(t *testing.T) {
+	f := factsOf()
+	f.Manifests = &status.Manifests{Dir: "/m", Files: []status.File{
+		{Path: "/m/a.yaml", Pods: []string{"default/a"}, Held: true, Problems: []decode.Problem{{File: "/m/a.yaml", Line: 2, Message: "no field"}}},
+		{Path: "/m/b.yaml", Pods: []string{"default/b"}, Problems: []decode.Problem{{File: "/m/b.yaml", Message: "of another"}}},
+		{Path: "/m/c.yaml", Versions: []status.Version{{Pod: "default/a", State: status.Superseded, By: "/m/a.yaml"}}}}}
+	body := written(t, func(w io.Writer) error { return Pod(w, f, running("a"), nil) })
+	for _, want := range []string{"<bdi>a.yaml:2: no field (the last good version of default/a runs on)</bdi>", "<dt><bdi>Manifest</bdi></dt><dd><code><bdi>/m/a.yaml</bdi>",
+		"<dt><bdi>Also in</bdi></dt><dd><code><bdi>/m/c.yaml</bdi>", "<dt><bdi>Its version</bdi></dt><dd><bdi>superseded</bdi>"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("there is no %s in\n%s", want, body)
+		}
+	}
+	if strings.Contains(body, "of another") {
+		t.Error("it has problems of others")
+	}
+}
+
 func TestProblemsStandInTheTextOfAManifest(t *testing.T) {
 	one := status.File{Path: "/m/web.yaml", State: status.Rejected, Problems: []decode.Problem{
 		{File: "/m/web.yaml", Line: 2, Column: 3, Field: "spec.a", Message: "unknown field"}, {File: "/m/web.yaml", Line: 3, Message: "old", Warning: true}},

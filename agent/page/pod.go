@@ -14,6 +14,7 @@ import (
 
 	"monopod/agent/message"
 	"monopod/agent/print"
+	"monopod/agent/status"
 )
 
 // eventsMost is how many events a page has, the latest first.
@@ -25,6 +26,7 @@ type podPage struct {
 	Row        row
 	Facts      facts
 	Words      []print.Word
+	FileWords  []string // what is wrong with its manifest
 	Containers []container
 	Conditions []condition
 	Volumes    facts
@@ -47,7 +49,11 @@ type event struct{ Type, Class, Reason, Seen, Object, Message string }
 func Pod(w io.Writer, f *Facts, p *v1.Pod, events []v1.Event) error {
 	versions := f.versions()
 	g := podPage{frame: f.frame("pods", print.ShortName(p)), Row: f.row(p, versions), Words: print.WordsOf(p, f.Now)}
-	g.Facts = f.podFacts(p, versions.of(p))
+	files := f.files(p)
+	for _, file := range files {
+		g.FileWords = append(g.FileWords, print.FileWords(file, f.Manifests.Base(), true)...)
+	}
+	g.Facts = f.podFacts(p, files, versions.of(p))
 	for _, c := range p.Spec.InitContainers {
 		kind := "init container"
 		if c.RestartPolicy != nil {
@@ -68,8 +74,21 @@ func Pod(w io.Writer, f *Facts, p *v1.Pod, events []v1.Event) error {
 	return execute(w, "pod.html", g)
 }
 
+// files returns the manifests that give a pod, none if they are not for this reader.
+func (f *Facts) files(p *v1.Pod) (all []status.File) {
+	if f.Manifests == nil {
+		return nil
+	}
+	for _, file := range f.Manifests.Files {
+		if print.Gives(file, p) {
+			all = append(all, file)
+		}
+	}
+	return all
+}
+
 // podFacts returns what a pod is.
-func (f *Facts) podFacts(p *v1.Pod, versions []version) (all facts) {
+func (f *Facts) podFacts(p *v1.Pod, files []status.File, versions []version) (all facts) {
 	all.code("Namespace", p.Namespace)
 	all.code("Full name", p.Name)
 	all.code("UID", string(p.UID))
@@ -84,8 +103,14 @@ func (f *Facts) podFacts(p *v1.Pod, versions []version) (all facts) {
 		all.add("Network", "the machine's")
 	}
 	all.code("Version", hashOf(p))
+	for _, file := range files {
+		all.code("Manifest", file.Path)
+	}
 	for _, v := range versions {
-		all.code("Manifest", v.File)
+		isGiven := func(file status.File) bool { return file.Path == v.File }
+		if !slices.ContainsFunc(files, isGiven) {
+			all.code("Also in", v.File)
+		}
 		all.add("Its version", print.JoinWords(string(v.State), placeOf(v), v.Reason))
 		if v.Hash != v.Running {
 			all.code("Its hash", string(v.Hash))
