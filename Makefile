@@ -7,6 +7,8 @@
 # make test-docs run the pages of docs/ and the README as a person would, each on a machine of its own
 #              made of namespaces, and compare what they quote: SMOKE=1 for two of them, PAGE=edge for
 #              one (root; Debian)
+# make test-page look at the pages for browsers with a Chromium, and compare them with the expected
+#              pictures (root; Debian)
 # make bench   measure monopod beside bare CRI calls (root)
 # make model   random walks through what may happen to an agent: SEED=7 STEPS=100000
 # make fuzz    every fuzz target of the module, one after the other: FUZZTIME=10s
@@ -29,6 +31,8 @@ KUBEADM     := 1.36.3
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+AXE         := 4.14.1
+AXE_SHA256  := e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745
 NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 # grpcnotrace: without the request log that no page shows, and its 0.3 MB.
 # nethttpomithttp2: the endpoint and downloads speak HTTP/1.1, which has less to attack
@@ -38,7 +42,7 @@ RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithtt
 STAMPED      = -buildvcs=$(STAMP)$(if $(VERSION), -ldflags "-s -w -X monopod/agent/cli.release=$(VERSION)")
 STAMP       := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: build test lint unit arm64 e2e golden e2e-crio crio bench model mutate fuzz scale demo deb image programs vm test-vm power-cuts moments test-docs docs-deps promtool vm-deps deps root cc dbus emulator packages clean
+.PHONY: build test lint unit arm64 e2e golden e2e-crio crio bench model mutate fuzz scale demo deb image programs vm test-vm power-cuts moments test-docs docs-deps test-page page-deps promtool vm-deps deps root cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
@@ -229,6 +233,18 @@ promtool: root
 		[ -e $(policy) ] || { trap 'rm $(policy)' EXIT; printf '#!/bin/sh\nexit 101\n' >$(policy); chmod 755 $(policy); }; \
 		$(call install,prometheus); fi
 
+# The pages for browsers. MONOPOD_UPDATE=1 writes the expected pictures: look at them.
+test-page: export MONOPOD_AXE = $(MONOPOD_CACHE)/axe-core-$(AXE)/axe.min.js
+test-page: page-deps $(MONOPOD_CACHE)/axe-core-$(AXE)/axe.min.js
+	go test -tags e2e -count=1 -v -timeout 5m ./agent/e2e/page
+
+# The pictures are in the fonts of fonts-liberation2, whatever else a machine has.
+page-deps: packages
+	@need=(); \
+	command -v chromium >/dev/null || need+=(chromium); \
+	[ -d /usr/share/fonts/truetype/liberation2 ] || need+=(fonts-liberation2); \
+	$(call install,$${need[*]})
+
 # Kills of the agent at random moments, on both versions of containerd.
 moments: deps
 	MONOPOD_E2E_MOMENTS=$(or $(MOMENTS),200) go test -tags e2e -count=1 -v -timeout 120m -run "^TestRandomMoments$$" ./agent/e2e
@@ -287,6 +303,16 @@ $(MONOPOD_CACHE)/containerd-$(CONTAINERD)/containerd:
 		github.com/containerd/containerd/v2/cmd/containerd@v$(CONTAINERD) \
 		github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2@v$(CONTAINERD) && \
 	chmod 755 $$tmp && rm -rf $(@D) && mv $$tmp $(@D)
+
+# What looks for what keeps people from using a page, from the npm registry.
+$(MONOPOD_CACHE)/axe-core-$(AXE)/axe.min.js:
+	@command -v npm >/dev/null || { $(call install,npm); }
+	@echo "fetching axe-core $(AXE), once"
+	@mkdir -p $(MONOPOD_CACHE) && tmp=$$(mktemp -d $(MONOPOD_CACHE)/build-XXXXXX) && trap 'rm -rf "$$tmp"' EXIT && cd $$tmp && \
+	npm pack --silent axe-core@$(AXE) >/dev/null && \
+	echo "$(AXE_SHA256)  axe-core-$(AXE).tgz" | sha256sum --quiet -c && \
+	tar xzf axe-core-$(AXE).tgz package/axe.min.js && \
+	mkdir -p $(@D) && mv package/axe.min.js $@
 
 # The kubeadm of docs/control-plane.md. The modules that it has beside it are published under a
 # version of their own.

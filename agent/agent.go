@@ -90,6 +90,8 @@ type Agent struct {
 	metrics      *metrics.Metrics
 	node         *node.Reporter
 	stats        *stats.Collector
+	trends       *stats.Trends
+	texts        manifestTexts
 	notify       *notify.Notifier
 	once         *once // nil: an agent that keeps pods running
 
@@ -154,7 +156,8 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	a.sync.trials.limits, a.sync.follow.every = a.limits, a.follows
 	a.sync.history.off = once != nil
 	a.openHolds(checkpoints)
-	a.stats = a.newStats(machine)
+	measured := a.measured(machine)
+	a.stats, a.trends = stats.New(measured), stats.NewTrends(measured)
 	if a.server, err = a.listen(o.Name); err != nil {
 		return nil, err
 	}
@@ -169,7 +172,18 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if once == nil {
 		a.prepareShutdown(o.Power)
 	}
+	a.logStart()
 	return a, nil
+}
+
+// logStart logs what starts, and where a browser finds it.
+func (a *Agent) logStart() {
+	said := []any{"version", a.version, "node", a.cfg.NodeName, "manifests", strings.Join(a.cfg.Manifests, ", "),
+		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "managed", a.cfg.ManagedRuntime, "instance", a.root.Instance}
+	if page := a.server.Page(); page != "" {
+		said = append(said, "page", page)
+	}
+	a.log.Info("monopod starts", said...)
 }
 
 // source is what gives the desired pods and objects: one folder, or several.
@@ -235,9 +249,10 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 		Requests: a.requests(),
 		Running:  func(ctx context.Context) ([]v1.Pod, error) { return overview.Running(ctx, a.watch.Lister) },
 		Settings: func() map[string]any { return a.live.Load().Configz() },
-		Checks:   a.healthChecks(),
-		Ready:    []server.Check{{Name: "manifests-read", Func: a.sync.read}, {Name: "pods-listed", Func: a.watch.Ready}},
-		Log:      a.log,
+		Trends:   a.trends.Of, Usage: a.nodeUsage, ManifestText: a.texts.read,
+		Checks: a.healthChecks(),
+		Ready:  []server.Check{{Name: "manifests-read", Func: a.sync.read}, {Name: "pods-listed", Func: a.watch.Ready}},
+		Log:    a.log,
 	})
 }
 
@@ -333,8 +348,6 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 // Run keeps the pods running until ctx ends. It leaves them running.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.Close()
-	a.log.Info("monopod starts", "version", a.version, "node", a.cfg.NodeName, "manifests", strings.Join(a.cfg.Manifests, ", "),
-		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "managed", a.cfg.ManagedRuntime, "instance", a.root.Instance)
 	node.RecordStart(a.events, a.cfg.NodeName, a.root, a.log)
 	node.RecordResolvConf(a.events, a.workers.Disk.Machine.Now(), a.cfg.ResolvConf)
 	a.source.SetDoubt(a.once == nil && a.root.InDoubt(a.known, a.log))

@@ -61,6 +61,7 @@
 //	  status/ events/          what is reported; what happened
 //	  metrics/ stats/          what is counted; what is used
 //	  outcome/                 the results of manifest files and of the pods in them
+//	  page/                    what runs here, for browsers
 //	  server/ notify/          the endpoint; messages to the service manager
 //	  podresources/ socket/    what containers have for themselves, for a kubelet's clients; unix sockets
 //	  disk/                    files that others, or a power cut, may have tampered with
@@ -75,6 +76,7 @@
 //	    rig/ golden/             the containerds; pods beside those of a kubelet
 //	    bench/ demo/             measures; shows it at work
 //	    vm/ writelog/            trials under systemd; power cuts at random writes
+//	    page/                    looks at the pages with a browser
 //	    docs/                    runs what the docs have a person type, and compares what they quote
 //	manifests/               desired state: files and answers of a URL -> Snapshot
 //	  fetch/ patient/          requests the URL; reads file systems that may never answer
@@ -155,5 +157,6 @@
 // (which objects stay), locks.go (checks the lock files of workloads), diskwrite.go (writes that a
 // disk may not answer), contain.go (a panic over one pod), once.go (an agent for one run), forget.go
 // (the request to remove a pod), outlook.go (the request for what manifests would change), pins.go
-// (CPUs and devices of containers), metrics.go, usage.go, nodeevents.go.
+// (CPUs and devices of containers), metrics.go, usage.go, nodeevents.go,
+// manifesttext.go (what people see of the text of a manifest).
 package agent

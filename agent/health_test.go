@@ -23,17 +23,17 @@ import (
 	"monopod/cri/critest"
 )
 
-// patient is what the pod's containers answer to probes by command, which are
+// asked is what the pod's containers answer to probes by command, which are
 // called by their kind, and how often they were asked.
-type patient struct {
+type asked struct {
 	mu    sync.Mutex
 	fails map[string]bool
 	count map[string]int
 }
 
 // answers makes the runtime answer.
-func answers(r *rig, failing ...string) *patient {
-	a := &patient{fails: map[string]bool{}, count: map[string]int{}}
+func answers(r *rig, failing ...string) *asked {
+	a := &asked{fails: map[string]bool{}, count: map[string]int{}}
 	a.fail(failing...)
 	r.OnExec(func(_ context.Context, c critest.Container, command []string) (string, int32, error) {
 		a.mu.Lock()
@@ -48,7 +48,7 @@ func answers(r *rig, failing ...string) *patient {
 }
 
 // fail makes these commands fail and all others succeed.
-func (a *patient) fail(commands ...string) {
+func (a *asked) fail(commands ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	clear(a.fails)
@@ -58,7 +58,7 @@ func (a *patient) fail(commands ...string) {
 }
 
 // times returns how often a command was run.
-func (a *patient) times(command string) int {
+func (a *asked) times(command string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.count[command]

@@ -49,7 +49,7 @@ var (
 		"probe":        {"agent/clip", "agent/message", "agent/panics"},
 		"runtimewords": {},
 		"saidonce":     {},
-		"server":       {"agent/disk", "agent/events", "agent/message", "agent/panics", "agent/podlog", "agent/saidonce", "agent/socket", "agent/status"},
+		"server":       {"agent/disk", "agent/events", "agent/message", "agent/page", "agent/panics", "agent/podlog", "agent/saidonce", "agent/socket", "agent/status"},
 		"slots":        {},
 		"socket":       {"agent/saidonce"},
 		"stats":        {"agent/disk", "agent/status", "cri"},
@@ -76,6 +76,7 @@ var (
 		"agent/cli/support":    {"agent/message", "manifests", "manifests/decode"},
 		"agent/cli/owner":      {"agent/cli/client", "agent/cli/command"},
 		"agent/cli/logs":       {"agent/cli/client", "agent/print", "agent/podlog", "manifests/defaults"},
+		"agent/page":           {"agent/message", "agent/print", "agent/status", "manifests/poduid"},
 		"agent/print":          {"agent/events", "agent/message", "agent/podspec", "agent/status", "manifests/defaults"},
 		"agent/cli/terminal":   {"agent/stream"},
 		"agent/doctor":         {"agent/checkpoint", "agent/managed", "agent/print", "agent/config", "agent/message", "cri", "manifests/layers", "manifests/shell"},
@@ -139,7 +140,7 @@ func mayImport() map[string][]string {
 	}
 	may["agent/settings"] = slices.Concat(all, []string{"agent/config", "manifests/fetch", "manifests/layers"})
 	may["agent/reload"] = slices.Concat(all, []string{"agent/config", "agent/settings", "manifests/patient"})
-	may["agent"] = append(all, "agent/config", "agent/reload", "agent/settings", "manifests/fetch", "manifests/layers")
+	may["agent"] = append(all, "agent/config", "agent/reload", "agent/settings", "manifests/fetch", "manifests/layers", "manifests/patient")
 	return may
 }
 
@@ -308,7 +309,7 @@ func TestRoomsHaveTestsOfTheirOwn(t *testing.T) {
 
 // maxRelease is how many bytes the release may have. Templates, of which help is
 // made, call methods by name: the linker keeps those that are never called, too.
-const maxRelease = 32_500_000
+const maxRelease = 33_100_000
 
 // The release is built as make builds it.
 func TestTheReleaseIsSmall(t *testing.T) {

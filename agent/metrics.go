@@ -28,7 +28,7 @@ func (a *Agent) pages() []server.Handler {
 	for _, path := range slices.Sorted(maps.Keys(used)) {
 		all = append(all, server.Handler{Path: path, AtOnce: metrics.AtOnce, Handler: used[path]})
 	}
-	return all
+	return append(all, server.Handler{Path: "/stats/hour", AtOnce: metrics.AtOnce, Handler: a.trends})
 }
 
 func metricPaths(m *metrics.Metrics) []server.Handler {

@@ -31,7 +31,7 @@ func (r *rig) reporter(prepare func(*node.Reporter)) (stop func()) {
 	m.Cfg.Pressure = node.DefaultPressure()
 	n := &node.Reporter{Machine: m, Store: r.store, Cri: cri.New(r.Conn()), Runtime: r.watch, Events: r.events, Turned: r.sync.lastTurn, Late: 2*syncTick + node.NodeEvery/2, Log: log,
 		Info: node.ReadNodeInfo(r.TempDir(), "boot-1", "v1.2.3"), Pressed: map[v1.NodeConditionType]time.Time{}, Other: make(chan struct{}, 1),
-		Measure: func(string, string) (node.Signals, error) { return node.Signals{}, nil }, Full: func() (int, bool) { return 85, false }}
+		Measure: func(string, string) (node.Signals, error) { return node.Signals{}, nil }, Full: func() (int, bool) { return 85, false }, Also: func() {}}
 	prepare(n)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -116,6 +116,19 @@ func TestTheNodeTellsWhatTheRuntimeLacks(t *testing.T) {
 		r.SetCondition(rt.NetworkReady, true, "", "")
 		r.after(pleg.HealthEvery + time.Second)
 		r.nodeSays(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "")
+	})
+}
+
+// What rides on the reports is done with each of them, and causes none.
+func TestWhatRidesOnReportsOfTheNodeIsDoneWithEach(t *testing.T) {
+	live(t, func(r *rig) {
+		n := 0
+		stop := r.reporter(func(q *node.Reporter) { q.Also = func() { n++ } })
+		r.after(time.Minute)
+		stop()
+		if n < 6 || n > 8 {
+			r.Errorf("%d times in a minute", n)
+		}
 	})
 }
 

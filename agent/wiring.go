@@ -142,7 +142,7 @@ func (a *Agent) newResolv(m *node.Node) *podresolv.Keeper {
 // turns.
 func (a *Agent) newNodeReporter(m *node.Node) *node.Reporter {
 	r := &node.Reporter{Machine: m, Store: a.store, Cri: a.cri, Runtime: a.watch, Devices: a.devices, Events: a.events, Turned: a.sync.lastTurn, Late: 2*syncTick + node.NodeEvery/2, Log: a.log,
-		Info: node.ReadNodeInfo("/", m.Boot.ID, a.version), Measure: node.ReadSignals, Other: make(chan struct{}, 1),
+		Info: node.ReadNodeInfo("/", m.Boot.ID, a.version), Measure: node.ReadSignals, Also: a.trends.Sample, Other: make(chan struct{}, 1),
 		Full: func() (int, bool) { return a.images.Bounds().High, a.images.Shortfall().Bytes > 0 }, Pressed: map[v1.NodeConditionType]time.Time{}}
 	r.Port = a.server.Port
 	return r

@@ -91,6 +91,9 @@ higher folder is; rejected; or leaving, as the file is gone and it goes, too, on
 that is certain.
 HASH is of the pod in the file, RUNNING of the one that runs. As json or yaml this is status/manifests.json.
 
+The same and more is a page for a browser on this machine: http://127.0.0.1:10255/,
+or where --listen of run says.
+
 Where the agent does not run, ps says so on standard error and shows what it
 reported last, with what the runtime says of it now; the exit code is 3.`,
 		Flags: []cli.Flag{

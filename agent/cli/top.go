@@ -18,6 +18,7 @@ import (
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
 	"monopod/agent/print"
+	"monopod/agent/status"
 )
 
 // topTimeout is longer than for others: rates take two looks, and the agent may query the runtime.
@@ -70,8 +71,24 @@ func top(ctx context.Context, o TopOptions) ([]byte, error) {
 	if o.What != "pods" {
 		_ = client.GetJSON(ctx, o.Socket, "/node", &node) // an agent that just starts has none yet: no shares then
 	}
+	if o.Columns > 0 && o.What != "node" && !o.Containers {
+		o.Trends = trends(ctx, o.Socket)
+	}
 	print.Top(&out, cmp.Or(o.Notes, io.Discard), &sum, &node, o.TopOptions)
 	return out.Bytes(), nil
+}
+
+// trends returns what pods used in the last hour, by uid; none from an agent that does not know.
+func trends(ctx context.Context, socket string) map[string]status.Trend {
+	var all []status.Trend
+	if client.GetJSON(ctx, socket, "/stats/hour", &all) != nil {
+		return nil
+	}
+	byUID := map[string]status.Trend{}
+	for _, t := range all {
+		byUID[t.UID] = t
+	}
+	return byUID
 }
 
 // chosen returns for each pod whether it is chosen.
@@ -134,7 +151,8 @@ func topCommand() *cli.Command {
 		Name: "top", ArgsUsage: "[node|pods] [POD ...]", Usage: "show what the node and its pods use",
 		Description: `
 CPU is what was used of late, in thousandths of a core; memory is what cannot
-easily be freed. The node's shares are of what pods may have.`,
+easily be freed. The node's shares are of what pods may have. A terminal with room
+for it shows each pod's last hour, five minutes a bar.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "containers", Aliases: []string{"c"}, Destination: &o.Containers,
 				Usage: "a line for each container"},

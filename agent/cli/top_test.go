@@ -19,6 +19,7 @@ import (
 	"monopod/agent/cli/clitest"
 	"monopod/agent/print"
 	"monopod/agent/server"
+	"monopod/agent/status"
 )
 
 const usedNode = `
@@ -49,7 +50,7 @@ const usedPods = `
 `
 
 // usedOn serves what is used, written as YAML, on a socket.
-func usedOn(t *testing.T, node, pods string) (socket string) {
+func usedOn(t *testing.T, node, pods string, more ...server.Handler) (socket string) {
 	t.Helper()
 	var sum statsapi.Summary
 	if err := errors.Join(yaml.UnmarshalStrict([]byte(node), &sum.Node), yaml.UnmarshalStrict([]byte(pods), &sum.Pods)); err != nil {
@@ -61,9 +62,30 @@ func usedOn(t *testing.T, node, pods string) (socket string) {
 		t.Fatal(err)
 	}
 	store.SetNode(&n)
-	return clitest.Serve(t, server.Config{Store: store, Handlers: []server.Handler{{
-		Path: "/stats/summary", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { print.As(w, "json", sum) }),
-	}}})
+	return clitest.Serve(t, server.Config{Store: store, Handlers: append(more, serves("/stats/summary", sum))})
+}
+
+// serves is a path with a JSON value.
+func serves(path string, v any) server.Handler {
+	return server.Handler{Path: path, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { print.As(w, "json", v) })}
+}
+
+// A terminal with room shows the last hour; a narrower one, and a pipe, show what they did before.
+func TestTopShowsTheLastHourWhereThereIsRoom(t *testing.T) {
+	hour := status.Trend{UID: "a"}
+	for k := range 60 {
+		hour.Points = append(hour.Points, status.Point{CPU: uint32(10 * k), Memory: 51200})
+	}
+	socket := usedOn(t, usedNode, usedPods, serves("/stats/hour", []status.Trend{hour}))
+	for columns, shown := range map[int]bool{0: false, 40: false, 80: true} {
+		var out bytes.Buffer
+		if err := Top(t.Context(), &out, TopOptions{TopOptions: print.TopOptions{Format: print.Format{Columns: columns}}, Socket: socket}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "▁▁▂▃▃▄▄▅▆▆▇█") != shown || strings.Contains(out.String(), "MEMORY(1h)") != shown {
+			t.Errorf("%d columns:\n%s", columns, &out)
+		}
+	}
 }
 
 func TestTop(t *testing.T) {

@@ -51,6 +51,7 @@ type Reporter struct {
 	Port    func() int32     // of the endpoint, 0 without one; nil: there is none
 	Log     *slog.Logger
 	Info    v1.NodeSystemInfo
+	Also    func()        // called after each report: what is to be done now and then, without a wake of its own
 	Other   chan struct{} // one slot: settings that the report shows have changed
 
 	Measure func(root, images string) (Signals, error)
@@ -91,6 +92,7 @@ func (r *Reporter) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		r.report(ctx)
+		r.Also()
 		other = r.Other
 	}
 }

@@ -17,11 +17,14 @@ func turns(r rune) bool {
 	return r == 0x061c || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
+// Disturbs reports whether a character could control a terminal or reorder other text.
+func Disturbs(r rune) bool { return unicode.IsControl(r) || turns(r) }
+
 // OneLine makes text from elsewhere safe to print: one line, and nothing that could control the
 // terminal or reorder other text.
 func OneLine(s string) string {
 	clean := func(r rune) rune {
-		if unicode.IsControl(r) || turns(r) {
+		if Disturbs(r) {
 			return ' '
 		}
 		return r

@@ -219,7 +219,7 @@ func (d *description) problems() {
 	}
 	for _, f := range d.manifests.Files {
 		if Gives(f, d.pod) {
-			words = append(words, fileWords(f, d.manifests.Base(), true)...)
+			words = append(words, FileWords(f, d.manifests.Base(), true)...)
 		}
 	}
 	if len(words) == 0 {
@@ -241,7 +241,7 @@ func (d *description) events(all []v1.Event) {
 	t := &Table{columns: d.columns}
 	t.Line("TYPE", "REASON", "AGE", "CONTAINER", "MESSAGE")
 	for i := range all {
-		row := plainCells([]string{all[i].Type, all[i].Reason, lastSeen(&all[i], d.now), containerOfEvent(&all[i]), eventText(&all[i], d.now)})
+		row := plainCells([]string{all[i].Type, all[i].Reason, LastSeen(&all[i], d.now), ContainerOfEvent(&all[i]), EventText(&all[i], d.now)})
 		if d.color && all[i].Type == v1.EventTypeWarning {
 			row[0].Color = yellow
 		}

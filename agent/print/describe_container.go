@@ -34,17 +34,22 @@ func (d *description) identityOf(c *v1.Container, s *v1.ContainerStatus) {
 	if c.RestartPolicy != nil {
 		d.line(4, "Restart Policy", string(*c.RestartPolicy))
 	}
-	var ports, host []string
+	ports, host := PortWords(c)
+	d.lineIf(4, "Ports", strings.Join(ports, ", "))
+	d.lineIf(4, "Host Ports", strings.Join(host, ", "))
+	d.words("Command", c.Command)
+	d.words("Args", c.Args)
+}
+
+// PortWords returns the ports of a container, and those of the machine that lead to them.
+func PortWords(c *v1.Container) (ports, host []string) {
 	for _, p := range c.Ports {
 		ports = append(ports, fmt.Sprintf("%d/%s", p.ContainerPort, cmp.Or(p.Protocol, v1.ProtocolTCP)))
 		if p.HostPort > 0 {
 			host = append(host, fmt.Sprintf("%s%d/%s", colon(p.HostIP), p.HostPort, cmp.Or(p.Protocol, v1.ProtocolTCP)))
 		}
 	}
-	d.lineIf(4, "Ports", strings.Join(ports, ", "))
-	d.lineIf(4, "Host Ports", strings.Join(host, ", "))
-	d.words("Command", c.Command)
-	d.words("Args", c.Args)
+	return ports, host
 }
 
 func colon(ip string) string {
@@ -172,8 +177,10 @@ func optionally(b *bool) string {
 	return ""
 }
 
-func (d *description) mounts(c *v1.Container) {
-	var mounts []string
+func (d *description) mounts(c *v1.Container) { d.words("Mounts", MountWords(c)) }
+
+// MountWords returns where the volumes of a container are.
+func MountWords(c *v1.Container) (mounts []string) {
 	for _, m := range c.VolumeMounts {
 		how := "rw"
 		if m.ReadOnly {
@@ -185,5 +192,5 @@ func (d *description) mounts(c *v1.Container) {
 		mounts = append(mounts, fmt.Sprintf("%s from %s (%s)", m.MountPath, m.Name, how))
 	}
 	slices.Sort(mounts)
-	d.words("Mounts", mounts)
+	return mounts
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -72,32 +73,42 @@ func (d *description) nodeConditions(all []v1.NodeCondition) {
 // nodeResources prints the node's capacity, what is reserved of it, what pods may have and what
 // the running ones request.
 func (d *description) nodeResources(n NodeFacts) {
-	requested := v1.ResourceList{}
-	for i := range n.Pods {
-		if p := &n.Pods[i]; hasRoom(p) {
-			podspec.Add(requested, podspec.TotalRequests(p))
-		}
-	}
 	d.line(0, "Resources", "")
 	t := &Table{columns: d.columns}
 	t.Line("RESOURCE", "CAPACITY", "RESERVED", "ALLOCATABLE", "REQUESTED")
-	var names []v1.ResourceName
-	for name, q := range n.Node.Status.Capacity {
-		if !q.IsZero() {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		capacity, allocatable, wanted := n.Node.Status.Capacity[name], n.Node.Status.Allocatable[name], requested[name]
-		reserved := capacity.DeepCopy()
-		reserved.Sub(allocatable)
-		if name == v1.ResourcePods {
-			wanted = *resource.NewQuantity(int64(len(slices.DeleteFunc(slices.Clone(n.Pods), func(p v1.Pod) bool { return !hasRoom(&p) }))), resource.DecimalSI)
-		}
-		t.Line(string(name), amount(name, capacity), amount(name, reserved), amount(name, allocatable), amount(name, wanted)+partOf(wanted, allocatable))
+	for _, r := range NodeResources(n.Node, n.Pods) {
+		t.Line(r.Name, r.Capacity, r.Reserved, r.Allocatable, r.Requested+r.Share)
 	}
 	t.printIndented(d.w)
+}
+
+// NodeResource is a resource of the node in words.
+type NodeResource struct {
+	Name, Capacity, Reserved, Allocatable, Requested string
+	Share                                            string // of Requested in Allocatable, as " (25%)"; "": none
+}
+
+// NodeResources returns the node's capacity, what is reserved of it, what pods may have and what
+// the running ones request.
+func NodeResources(n *v1.Node, pods []v1.Pod) (all []NodeResource) {
+	requested, count := v1.ResourceList{}, int64(0)
+	for i := range pods {
+		if p := &pods[i]; hasRoom(p) {
+			podspec.Add(requested, podspec.TotalRequests(p))
+			count++
+		}
+	}
+	requested[v1.ResourcePods] = *resource.NewQuantity(count, resource.DecimalSI)
+	for _, name := range slices.Sorted(maps.Keys(n.Status.Capacity)) {
+		capacity, allocatable, wanted := n.Status.Capacity[name], n.Status.Allocatable[name], requested[name]
+		if capacity.IsZero() {
+			continue
+		}
+		reserved := capacity.DeepCopy()
+		reserved.Sub(allocatable)
+		all = append(all, NodeResource{string(name), amount(name, capacity), amount(name, reserved), amount(name, allocatable), amount(name, wanted), partOf(wanted, allocatable)})
+	}
+	return all
 }
 
 // nodeDevices prints the devices of which the settings make resources, and the containers that have
@@ -143,22 +154,37 @@ func partOf(q, of resource.Quantity) string {
 
 // nodeDisks prints how full the disks are on which pressure is measured.
 func (d *description) nodeDisks(n *statsapi.NodeStats) {
-	if n == nil || n.Fs == nil {
+	disks := NodeDisks(n)
+	if len(disks) == 0 {
 		return
 	}
 	d.line(0, "Disks", "")
 	t := &Table{columns: d.columns}
 	t.Line("DISK", "SIZE", "USED", "FREE", "INODES FREE")
+	for _, disk := range disks {
+		t.Line(disk.Name, disk.Size, disk.Used, disk.Free, disk.InodesFree)
+	}
+	t.printIndented(d.w)
+}
+
+// NodeDisk is a disk on which pressure is measured, in words.
+type NodeDisk struct{ Name, Size, Used, Free, InodesFree string }
+
+// NodeDisks returns how full the disks are; nil: that is not known.
+func NodeDisks(n *statsapi.NodeStats) (all []NodeDisk) {
+	if n == nil || n.Fs == nil {
+		return nil
+	}
 	runtime := cmp.Or(n.Runtime, &statsapi.RuntimeStats{})
 	for _, disk := range []struct {
 		name string
 		fs   *statsapi.FsStats
 	}{{"volumes and logs", n.Fs}, {"images", runtime.ImageFs}, {"containers", runtime.ContainerFs}} {
-		if disk.fs != nil && disk.fs.CapacityBytes != nil {
-			t.Line(disk.name, bytesOf(disk.fs.CapacityBytes), usedOf(disk.fs), bytesOf(disk.fs.AvailableBytes), countOf(disk.fs.InodesFree))
+		if fs := disk.fs; fs != nil && fs.CapacityBytes != nil {
+			all = append(all, NodeDisk{disk.name, bytesOf(fs.CapacityBytes), usedOf(fs), bytesOf(fs.AvailableBytes), countOf(fs.InodesFree)})
 		}
 	}
-	t.printIndented(d.w)
+	return all
 }
 
 // usedOf returns what is not available of a disk: UsedBytes of the images' disk are only the

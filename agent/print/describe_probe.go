@@ -14,22 +14,22 @@ func (d *description) probes(c *v1.Container) {
 		probe *v1.Probe
 	}{{"Startup", c.StartupProbe}, {"Liveness", c.LivenessProbe}, {"Readiness", c.ReadinessProbe}} {
 		if p.probe != nil {
-			d.line(4, p.key, probeWords(p.probe))
+			d.line(4, p.key, ProbeWords(p.probe))
 		}
 	}
 	if c.Lifecycle == nil {
 		return
 	}
 	if h := c.Lifecycle.PostStart; h != nil {
-		d.line(4, "PostStart", hookWords(h))
+		d.line(4, "PostStart", HookWords(h))
 	}
 	if h := c.Lifecycle.PreStop; h != nil {
-		d.line(4, "PreStop", hookWords(h))
+		d.line(4, "PreStop", HookWords(h))
 	}
 }
 
-// probeWords returns what a probe does, how often, and what counts.
-func probeWords(p *v1.Probe) string {
+// ProbeWords returns what a probe does, how often, and what counts.
+func ProbeWords(p *v1.Probe) string {
 	s := "none"
 	switch {
 	case p.Exec != nil:
@@ -69,7 +69,7 @@ func urlOf(h *v1.HTTPGetAction) string {
 	return fmt.Sprintf("%s://%s:%s/%s", scheme, h.Host, h.Port.String(), strings.TrimPrefix(h.Path, "/"))
 }
 
-func hookWords(h *v1.LifecycleHandler) string {
+func HookWords(h *v1.LifecycleHandler) string {
 	switch {
 	case h.Exec != nil:
 		return "runs " + commandWords(h.Exec)

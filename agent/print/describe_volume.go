@@ -17,12 +17,12 @@ func (d *description) volumes() {
 	d.line(0, "Volumes", "")
 	for i := range d.pod.Spec.Volumes {
 		v := &d.pod.Spec.Volumes[i]
-		d.line(2, v.Name, volumeWords(v))
+		d.line(2, v.Name, VolumeWords(v))
 	}
 }
 
-// volumeWords returns the description of a volume.
-func volumeWords(v *v1.Volume) string {
+// VolumeWords returns the description of a volume.
+func VolumeWords(v *v1.Volume) string {
 	switch {
 	case v.HostPath != nil:
 		s := "host path " + v.HostPath.Path

@@ -57,7 +57,7 @@ func newEventTable(all []v1.Event, f Format) *eventTable {
 }
 
 func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
-	row := plainCells([]string{lastSeen(e, now), e.Type, e.Reason, objectOf(e), containerOfEvent(e), eventText(e, now)})
+	row := plainCells([]string{LastSeen(e, now), e.Type, e.Reason, objectOf(e), ContainerOfEvent(e), EventText(e, now)})
 	if t.wide {
 		source := e.Source.Component
 		if e.Source.Host != "" {
@@ -76,9 +76,9 @@ func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
 	t.add(row...)
 }
 
-// eventText returns the message of an event, and when what failed is tried again, if that is in
+// EventText returns the message of an event, and when what failed is tried again, if that is in
 // the future.
-func eventText(e *v1.Event, now time.Time) string {
+func EventText(e *v1.Event, now time.Time) string {
 	next := events.NextOf(e)
 	if !next.After(now) {
 		return e.Message
@@ -86,8 +86,8 @@ func eventText(e *v1.Event, now time.Time) string {
 	return e.Message + nextTry(next, now)
 }
 
-// lastSeen returns "3m", or "3m (x5 over 10m)" for what happened more than once.
-func lastSeen(e *v1.Event, now time.Time) string {
+// LastSeen returns "3m", or "3m (x5 over 10m)" for what happened more than once.
+func LastSeen(e *v1.Event, now time.Time) string {
 	last := Ago(e.LastTimestamp.Time, now)
 	if e.Count < 2 {
 		return last
@@ -104,8 +104,8 @@ func objectOf(e *v1.Event) string {
 	return strings.ToLower(e.InvolvedObject.Kind) + "/" + strings.TrimPrefix(name, "/")
 }
 
-// containerOfEvent returns the container that an event is about, "" if none.
-func containerOfEvent(e *v1.Event) string {
+// ContainerOfEvent returns the container that an event is about, "" if none.
+func ContainerOfEvent(e *v1.Event) string {
 	_, rest, _ := strings.Cut(e.InvolvedObject.FieldPath, "{")
 	name, _, _ := strings.Cut(rest, "}")
 	return name

@@ -43,7 +43,7 @@ func (l *Listing) files(w, notes io.Writer, f Format) error {
 	default:
 		l.fileTable(m, f).Print(&out)
 	}
-	return f.write(w, notes, &out, append(manifestWords(m, f.Output == "wide"), l.waitWords(m, f.Now)...))
+	return f.write(w, notes, &out, append(ManifestWords(m, f.Output == "wide"), l.waitWords(m, f.Now)...))
 }
 
 // waitWords returns why versions do not run if no problem of their files is the reason: what pods

@@ -9,12 +9,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"monopod/agent/cli/clitest"
 	"monopod/agent/status"
 )
 
+// seen is when the node is looked at.
+var seen = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
 func TestNodeWords(t *testing.T) {
-	since := metav1.NewTime(clitest.Now.Add(-90 * time.Second))
+	since := metav1.NewTime(seen.Add(-90 * time.Second))
 	const full = "disk pressure: 12% of 40 GB is left on the disk at /var/lib/containerd, less than the 15% of evictionHard imagefs.available: make room there"
 	noNetwork := v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionFalse, Message: "container runtime network not ready: NetworkReady=false\nreason:x"}
 	for _, row := range []struct {
@@ -36,7 +38,7 @@ func TestNodeWords(t *testing.T) {
 	} {
 		row.c.LastTransitionTime = since
 		node := &v1.Node{Status: v1.NodeStatus{Conditions: []v1.NodeCondition{row.c}}}
-		got := strings.Join(NodeWords(node, !row.runtimeDown, clitest.Now), "\n")
+		got := strings.Join(NodeWords(node, !row.runtimeDown, seen), "\n")
 		if wrapped(got, 80, 2) != row.at80 || wrapped(got, 140, 2) != row.at140 {
 			t.Errorf("%s:\n%s\n%s", row.name, wrapped(got, 80, 2), wrapped(got, 140, 2))
 		}
@@ -45,7 +47,7 @@ func TestNodeWords(t *testing.T) {
 
 func TestAHeldNodeSaysSo(t *testing.T) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{status.AnnHeld: "held: audit\nnow"}}}
-	if got, want := NodeWords(node, true, clitest.Now), []string{"node: held: audit now: no pod is started, updated or removed"}; !slices.Equal(got, want) {
+	if got, want := NodeWords(node, true, seen), []string{"node: held: audit now: no pod is started, updated or removed"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -30,9 +30,9 @@ func RuntimeWords(r status.Runtime, now time.Time) []string {
 	return []string{OneLine(line)}
 }
 
-// manifestWords returns the problems of the settings and the folder, then those of each file, with
+// ManifestWords returns the problems of the settings and the folder, then those of each file, with
 // notes each of its notes.
-func manifestWords(m status.Manifests, notes bool) []string {
+func ManifestWords(m status.Manifests, notes bool) []string {
 	var words []string
 	for _, p := range slices.Concat(m.Reports, m.Settings) {
 		words = append(words, ProblemLine(p, ""))
@@ -41,7 +41,7 @@ func manifestWords(m status.Manifests, notes bool) []string {
 		words = append(words, ProblemLine(p, m.Base()))
 	}
 	for _, f := range m.Files {
-		words = append(words, fileWords(f, m.Base(), notes)...)
+		words = append(words, FileWords(f, m.Base(), notes)...)
 	}
 	return words
 }
@@ -51,9 +51,9 @@ func Gives(f status.File, p *v1.Pod) bool {
 	return slices.Contains(f.Pods, p.Namespace+"/"+p.Name) || slices.Contains(f.Pods, p.Namespace+"/"+ShortName(p))
 }
 
-// fileWords returns the problems of a file; after the last one that caused a refusal follows what
+// FileWords returns the problems of a file; after the last one that caused a refusal follows what
 // runs instead. Without notes several notes are one line.
-func fileWords(f status.File, dir string, notes bool) []string {
+func FileWords(f status.File, dir string, notes bool) []string {
 	var words []string
 	refusal, noted := -1, countNotes(f)
 	if notes || noted == 1 {

@@ -60,21 +60,22 @@ func Ps(w, notes io.Writer, l Listing, f Format) error {
 func (l *Listing) words(now time.Time) []string {
 	words := slices.Clone(l.Words)
 	if !l.Some {
-		words = append(words, manifestWords(l.Manifests, false)...)
+		words = append(words, ManifestWords(l.Manifests, false)...)
 	}
 	for _, f := range l.Manifests.Files {
 		if l.Some && slices.ContainsFunc(l.Pods, func(p v1.Pod) bool { return Gives(f, &p) }) {
-			words = append(words, fileWords(f, l.Manifests.Base(), false)...)
+			words = append(words, FileWords(f, l.Manifests.Base(), false)...)
 		}
 	}
 	return append(words, PodWords(l.Pods, now)...)
 }
 
 func (l *Listing) none() string {
-	return cmp.Or(l.None, noPods(strings.Join(l.Manifests.Folders(), " or ")))
+	return cmp.Or(l.None, NoPods(strings.Join(l.Manifests.Folders(), " or ")))
 }
 
-func noPods(dir string) string {
+// NoPods returns that there are none, and how to make one, if the folder is known.
+func NoPods(dir string) string {
 	if dir == "" {
 		return "No pods."
 	}
@@ -104,7 +105,7 @@ func podTable(pods []v1.Pod, m status.Manifests, f Format) *Table {
 		s := Summarize(p, f.Now)
 		row := plainCells([]string{ShortName(p), s.Ready, s.Word, s.Restarts, s.Age})
 		if f.Color {
-			row[2].Color = s.Color
+			row[2].Color = healthColors[s.Health]
 		}
 		if namespaces {
 			row = slices.Insert(row, 0, cell{Text: p.Namespace})

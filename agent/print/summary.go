@@ -19,13 +19,27 @@ const (
 	red    = "31"
 )
 
-// summary is a pod in the words of `kubectl get pods`.
-type summary struct {
+// Health is whether something is well.
+type Health int
+
+const (
+	Over     Health = iota // it has ended as it should
+	Well                   // all is well
+	OnTheWay               // it is not there yet
+	Trouble
+)
+
+// healthColors are what terminals show.
+var healthColors = map[Health]string{Well: green, OnTheWay: yellow, Trouble: red}
+
+// Summary is a pod in the words of `kubectl get pods`.
+type Summary struct {
 	Ready, Word, Restarts, Age string
-	Color                      string
+	Health                     Health
 }
 
-func Summarize(p *v1.Pod, now time.Time) summary {
+// Summarize returns how a pod is at now.
+func Summarize(p *v1.Pod, now time.Time) Summary {
 	word, starting := startingWord(p)
 	if !starting {
 		word = runningWord(p)
@@ -34,12 +48,12 @@ func Summarize(p *v1.Pod, now time.Time) summary {
 		word = "Terminating"
 	}
 	ready, total := readiness(p)
-	return summary{
+	return Summary{
 		Ready:    fmt.Sprintf("%d/%d", ready, total),
 		Word:     word,
 		Restarts: restarts(p, starting, now),
 		Age:      age(p, now),
-		Color:    colorOf(word, ready == total),
+		Health:   healthOf(word, ready == total),
 	}
 }
 
@@ -200,21 +214,21 @@ func age(p *v1.Pod, now time.Time) string {
 	return Ago(since.Time, now)
 }
 
-// colorOf returns green for all well, yellow for on the way, red for trouble.
-func colorOf(word string, ready bool) string {
+// healthOf returns what a pod's word means.
+func healthOf(word string, ready bool) Health {
 	switch strings.TrimPrefix(word, "Init:") {
 	case "Completed", "Succeeded":
-		return ""
+		return Over
 	case "Running":
 		if ready {
-			return green
+			return Well
 		}
-		return yellow
+		return OnTheWay
 	case "Pending", "ContainerCreating", "PodInitializing", "NotReady", "Terminating", "WaitingForPods":
-		return yellow
+		return OnTheWay
 	}
 	if n, _, ok := strings.Cut(strings.TrimPrefix(word, "Init:"), "/"); ok && n != "" {
-		return yellow
+		return OnTheWay
 	}
-	return red
+	return Trouble
 }

@@ -10,6 +10,8 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/status"
 )
 
 // TopOptions is what of a usage is printed and how.
@@ -18,6 +20,8 @@ type TopOptions struct {
 	What       string // pods or node; "": both
 	SortBy     string // "", cpu or memory
 	Containers bool   // a line for each container instead of each pod
+
+	Trends map[string]status.Trend // of pods, by uid; a terminal with room for them shows the last hour
 }
 
 // Check returns the error of the options, in a sentence.
@@ -67,6 +71,7 @@ func topNode(n *statsapi.NodeStats, node *v1.Node, o TopOptions) *Table {
 type topLine struct {
 	cells       []string
 	cpu, memory *uint64
+	hour        []string // of its cpu and memory; of containers none
 }
 
 func topPods(sum *statsapi.Summary, o TopOptions) *Table {
@@ -97,10 +102,25 @@ func topPods(sum *statsapi.Summary, o TopOptions) *Table {
 		}
 		return 0
 	})
-	t := &Table{columns: o.Columns}
+	if o.Columns > 0 && !o.Containers && len(o.Trends) > 0 {
+		hour := topTable(append(slices.Clip(head), "CPU(1h)", "MEMORY(1h)"), lines, o.Columns, true)
+		if hour.isWhole() {
+			return hour
+		}
+	}
+	return topTable(head, lines, o.Columns, false)
+}
+
+// topTable lays lines out, with the last hour or without.
+func topTable(head []string, lines []topLine, columns int, hour bool) *Table {
+	t := &Table{columns: columns}
 	t.Line(head...)
 	for _, l := range lines {
-		t.Line(l.cells...)
+		cells := l.cells
+		if hour {
+			cells = slices.Concat(cells, l.hour)
+		}
+		t.Line(cells...)
 	}
 	return t
 }
@@ -113,7 +133,7 @@ func podLines(p *statsapi.PodStats, node string, namespaces bool, o TopOptions) 
 	}
 	first = append(first, short(p.PodRef.Name, node))
 	if !o.Containers {
-		l := topLine{slices.Concat(first, []string{cores(p.CPU), mebibytes(p.Memory)}), nano(p.CPU), workingSet(p.Memory)}
+		l := topLine{slices.Concat(first, []string{cores(p.CPU), mebibytes(p.Memory)}), nano(p.CPU), workingSet(p.Memory), hourOf(o.Trends[p.PodRef.UID])}
 		if o.Output == "wide" {
 			l.cells = append(l.cells, used(p.EphemeralStorage), logsOf(p))
 			l.cells = append(l.cells, traffic(p.Network)...)
@@ -124,7 +144,7 @@ func podLines(p *statsapi.PodStats, node string, namespaces bool, o TopOptions) 
 	var lines []topLine
 	for i := range p.Containers {
 		c := &p.Containers[i]
-		l := topLine{slices.Concat(first, []string{c.Name, cores(c.CPU), mebibytes(c.Memory)}), nano(c.CPU), workingSet(c.Memory)}
+		l := topLine{slices.Concat(first, []string{c.Name, cores(c.CPU), mebibytes(c.Memory)}), nano(c.CPU), workingSet(c.Memory), nil}
 		if o.Output == "wide" {
 			l.cells = append(l.cells, used(c.Rootfs), used(c.Logs))
 		}

@@ -30,18 +30,21 @@ func workingSet(m *statsapi.MemoryStats) *uint64 {
 	return m.WorkingSetBytes
 }
 
-// cores returns the use of the processors as kubectl top does: thousandths, such as 250m.
-func cores(c *statsapi.CPUStats) string {
-	n := nano(c)
+func cores(c *statsapi.CPUStats) string { return Cores(nano(c)) }
+
+// Cores returns the use of the processors, in billionths of a core, as kubectl top does: thousandths,
+// such as 250m; "": not known.
+func Cores(n *uint64) string {
 	if n == nil {
 		return ""
 	}
 	return strconv.FormatUint((*n+999_999)/1_000_000, 10) + "m"
 }
 
-// mebibytes returns the use of memory as kubectl top does, such as 12Mi.
-func mebibytes(m *statsapi.MemoryStats) string {
-	n := workingSet(m)
+func mebibytes(m *statsapi.MemoryStats) string { return Mebibytes(workingSet(m)) }
+
+// Mebibytes returns the use of memory, in bytes, as kubectl top does, such as 12Mi; "": not known.
+func Mebibytes(n *uint64) string {
 	if n == nil {
 		return ""
 	}

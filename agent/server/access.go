@@ -131,6 +131,23 @@ func ofThisMachine(host, listen string) bool {
 	return err == nil || host == "" || strings.EqualFold(host, "localhost")
 }
 
+// refuseBrowser answers a request on the socket that a browser must not send, and reports whether it
+// did. None reaches the socket but where somebody forwards it to a port, as ssh -L does: then a page
+// from elsewhere could send requests, too. It reads nothing under a name of its own that leads here,
+// which has a dot, and changes nothing.
+func refuseBrowser(w http.ResponseWriter, r *http.Request) bool {
+	isBrowser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
+	switch {
+	case strings.Contains(r.Host, ".") && !ofThisMachine(r.Host, ""):
+		http.Error(w, "ask for 127.0.0.1 or localhost", http.StatusMisdirectedRequest)
+	case isBrowser && r.Method != http.MethodGet && r.Method != http.MethodHead:
+		http.Error(w, "browsers may only read: use the command", http.StatusForbidden)
+	default:
+		return false
+	}
+	return true
+}
+
 // certified reports whether the client has a valid client certificate.
 func (g *guard) certified(r *http.Request) bool {
 	if g.cas == nil || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {

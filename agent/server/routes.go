@@ -12,6 +12,7 @@ import (
 type route struct {
 	path   string
 	local  bool // on the unix socket only
+	page   bool // for browsers, which find it by links: the index does not list it
 	serve  func(s *Server, local bool, w http.ResponseWriter, r *http.Request)
 	method string // "": GET and HEAD
 }
@@ -43,6 +44,11 @@ func reads() []route {
 		{path: "/images", local: true, serve: (*Server).images},
 		{path: "/manifests", local: true, serve: (*Server).manifests},
 		{path: "/runtime", local: true, serve: (*Server).runtime},
+		{path: "/page/pod/{namespace}/{pod}", page: true, serve: (*Server).podPage},
+		{path: "/page/node", page: true, serve: (*Server).nodePage},
+		{path: "/page/manifests", local: true, page: true, serve: (*Server).manifestsPage},
+		{path: "/page/manifest", local: true, page: true, serve: (*Server).manifestPage},
+		{path: "/page/{asset}", page: true, serve: (*Server).asset},
 	}...)
 }
 
@@ -105,6 +111,7 @@ func (s *Server) handler(g *guard) http.Handler {
 	all := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !local && !g.admits(w, r, s.config.Listen):
+		case local && refuseBrowser(w, r):
 		case local && r.Method == http.MethodPost && knows(posts, r):
 			posts.ServeHTTP(w, r)
 		case refuseBody(w, r):
@@ -125,12 +132,17 @@ func (s *Server) handlers(local bool) []Handler {
 	return slices.DeleteFunc(slices.Clone(s.config.Handlers), func(h Handler) bool { return h.Local && !local })
 }
 
-// index lists the paths.
-func (s *Server) index(local bool, w http.ResponseWriter, _ *http.Request) {
+// index lists the paths, or shows browsers the page of all pods.
+func (s *Server) index(local bool, w http.ResponseWriter, r *http.Request) {
+	if wantsPage(r) {
+		s.overviewPage(local, w)
+		return
+	}
 	plain(w)
+	w.Header().Set("Vary", "Accept")
 	fmt.Fprintf(w, "monopod %s\n\n", s.config.Version)
 	for _, r := range s.visible(local) {
-		if !strings.HasSuffix(r.path, "{$}") {
+		if !r.page && !strings.HasSuffix(r.path, "{$}") {
 			fmt.Fprintln(w, r.path)
 		}
 	}

@@ -9,10 +9,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"monopod/agent/disk"
 	"monopod/agent/events"
@@ -48,6 +51,12 @@ type Config struct {
 	// Held returns why and until when a pod, "namespace/name", or for "" the node is held;
 	// nothing: it is not.
 	Held func(pod string) message.Text
+	// Trends returns what pods use and have used in the last hour, by uid.
+	Trends func() map[string]status.Trend
+	// Usage returns what the node uses, and how full its disks are.
+	Usage func(context.Context) (*statsapi.NodeStats, error)
+	// ManifestText returns the text of a file of the manifests, or why it is not shown.
+	ManifestText func(ctx context.Context, path string) (text []byte, why string)
 	// Requests are the owner's requests that the agent takes.
 	Requests []Request
 
@@ -76,6 +85,15 @@ func (c Config) filled() Config {
 	}
 	if c.Held == nil {
 		c.Held = func(string) message.Text { return message.Text{} }
+	}
+	if c.Trends == nil {
+		c.Trends = func() map[string]status.Trend { return nil }
+	}
+	if c.Usage == nil {
+		c.Usage = func(context.Context) (*statsapi.NodeStats, error) { return nil, nil }
+	}
+	if c.ManifestText == nil {
+		c.ManifestText = func(context.Context, string) ([]byte, string) { return nil, "" }
 	}
 	if c.Watch == nil {
 		c.Watch = func(_ bool, _ []string, next http.Handler) http.Handler { return next }
@@ -182,6 +200,22 @@ func (s *Server) Port() int32 {
 		return int32(tcp.Port)
 	}
 	return 0
+}
+
+// Page returns the address of the pages for browsers on this machine, "" if TCP is not served.
+func (s *Server) Page() string {
+	tcp, ok := s.Addr().(*net.TCPAddr)
+	if !ok {
+		return ""
+	}
+	at := url.URL{Scheme: "http", Host: tcp.String(), Path: "/"}
+	if tcp.IP.IsUnspecified() {
+		at.Host = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	if s.config.Access.Cert != "" {
+		at.Scheme = "https"
+	}
+	return at.String()
 }
 
 // Run serves until ctx ends, gives requests under way a moment, and removes

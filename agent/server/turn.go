@@ -59,15 +59,15 @@ func await(slots chan struct{}, n *client, w http.ResponseWriter, r *http.Reques
 }
 
 // prepare makes the answer to one request, and releases the slot.
-func prepare(slots chan struct{}, next http.Handler, r *http.Request) *page {
+func prepare(slots chan struct{}, next http.Handler, r *http.Request) *answerInTurn {
 	defer func() { <-slots }()
-	a := &page{header: http.Header{}, code: http.StatusOK}
+	a := &answerInTurn{header: http.Header{}, code: http.StatusOK}
 	next.ServeHTTP(a, r)
 	return a
 }
 
-// page is an answer that is complete and not sent yet.
-type page struct {
+// answerInTurn is an answer that is complete and not sent yet.
+type answerInTurn struct {
 	header http.Header
 	code   int
 	body   bytes.Buffer
@@ -76,17 +76,17 @@ type page struct {
 
 var errLarge = errors.New("the answer is too large")
 
-func (a *page) Header() http.Header  { return a.header }
-func (a *page) WriteHeader(code int) { a.code = code }
+func (a *answerInTurn) Header() http.Header  { return a.header }
+func (a *answerInTurn) WriteHeader(code int) { a.code = code }
 
-func (a *page) Write(data []byte) (int, error) {
+func (a *answerInTurn) Write(data []byte) (int, error) {
 	if a.large = a.large || a.body.Len()+len(data) > answerMax; a.large {
 		return 0, errLarge
 	}
 	return a.body.Write(data)
 }
 
-func (a *page) send(w http.ResponseWriter) {
+func (a *answerInTurn) send(w http.ResponseWriter) {
 	if a.large {
 		http.Error(w, errLarge.Error(), http.StatusInternalServerError)
 		return

@@ -103,6 +103,21 @@ func (h hierarchy) workingSet(path string) *uint64 {
 	return u.WorkingSet
 }
 
+// glance returns the cpu time of a cgroup in ns and its memory that is not easily freed in bytes;
+// nil: unknown. It reads three files. The library reads ten for the same, too many for each pod in
+// each minute.
+func (h hierarchy) glance(path string) (cpu, memory *uint64) {
+	if h.unified {
+		cpu = keyed(h.file("", path, "cpu.stat"), "usage_usec")
+		if cpu != nil {
+			*cpu *= 1000
+		}
+		return cpu, less(number(h.file("", path, "memory.current")), keyed(h.file("", path, "memory.stat"), "inactive_file"))
+	}
+	return number(h.file("cpuacct", path, "cpuacct.usage")),
+		less(number(h.file("memory", path, "memory.usage_in_bytes")), keyed(h.file("memory", path, "memory.stat"), "total_inactive_file"))
+}
+
 // readCPU reads the cpu time of a cgroup.
 func (h hierarchy) readCPU(path string, u *use) {
 	u.Time, u.CPU, u.User, u.System = time.Now(), nil, nil, nil

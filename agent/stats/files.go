@@ -51,6 +51,20 @@ func parse(text string) *uint64 {
 	return &n
 }
 
+// keyed reads the number behind a key at the beginning of a line of a file; nil if there is none.
+func keyed(path, key string) *uint64 {
+	text, err := readFile(path)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(text) {
+		if value, found := strings.CutPrefix(line, key+" "); found {
+			return parse(strings.TrimSpace(value))
+		}
+	}
+	return nil
+}
+
 // lines returns the fields of each line of a file.
 func lines(path string) [][]string {
 	text, err := readFile(path)

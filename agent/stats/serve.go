@@ -3,8 +3,12 @@ package stats
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+
+	"monopod/agent/status"
 )
 
 // Pages returns the pages, by path. None of them holds a secret: the runtime's own error text is
@@ -48,4 +52,15 @@ func (c *Collector) serveText(w http.ResponseWriter, r *http.Request, make func(
 func (c *Collector) unavailable(w http.ResponseWriter, err error) {
 	c.config.Log.Debug("usage cannot be read", "err", err)
 	http.Error(w, "usage cannot be read: try again", http.StatusServiceUnavailable)
+}
+
+// ServeHTTP answers with the trends of all pods, a list of status.Trend.
+func (t *Trends) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	trends := t.Of()
+	all := make([]status.Trend, 0, len(trends))
+	for _, uid := range slices.Sorted(maps.Keys(trends)) {
+		all = append(all, trends[uid])
+	}
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(all)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"monopod/cri/critest"
 )
@@ -37,6 +38,25 @@ func TestPages(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestTrendsAreServed(t *testing.T) {
+	h := plant(t, "v2")
+	synctest.Test(t, func(t *testing.T) {
+		all, uid, _ := trendsOf(t, h)
+		for _, used := range []int{0, 15_000_000} {
+			spend(t, h, used)
+			all.Sample()
+			time.Sleep(PointEvery)
+		}
+		spend(t, h, 45_000_000)
+		w := httptest.NewRecorder()
+		all.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/stats/hour", nil))
+		want := `[{"uid":"` + uid + `","cpu":500000000,"memory":85000000,"points":[{"cpu":250,"memory":83007}]}]` + "\n"
+		if got := w.Body.String(); got != want || w.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
 }
 
 // A runtime that does not answer costs time, not the answer.

@@ -1,7 +1,7 @@
 // Package stats measures what the machine, the pods and their containers use: cpu, memory, network
-// and disk. It measures on request only, reads the kernel's own files, and asks the runtime for
-// what only the runtime knows. It answers in the formats of a kubelet: /stats/summary,
-// /metrics/resource and /metrics/cadvisor.
+// and disk. It measures on request, and of each pod a point a minute when the agent wakes anyway. It
+// reads the kernel's own files, and asks the runtime for what only the runtime knows. It answers in
+// the formats of a kubelet: /stats/summary, /metrics/resource and /metrics/cadvisor.
 package stats
 
 import (

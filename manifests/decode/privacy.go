@@ -32,6 +32,10 @@ func (p *privacy) isKept() bool {
 	return p.kept
 }
 
+// IsPrivate reports whether a file may hold a Secret, so that nothing of it may be shown. If in
+// doubt, it is private.
+func IsPrivate(data []byte) bool { return (&privacy{data: data}).isKept() }
+
 func (p *privacy) names() map[string]bool {
 	if p == nil || p.known == nil {
 		return kubernetesNames()
