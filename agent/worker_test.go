@@ -90,6 +90,7 @@ type rig struct {
 	system    string                                                               // the CPUs as in /sys/devices/system; "": this machine's
 	pins      *pinning.Keeper                                                      // of the agent
 	devices   *devices.Keeper                                                      // likewise
+	proc      string                                                               // where containers' processes are; "": this machine's
 	cgroups   *node.PodCgroups                                                     // nil: pods have none
 	mangle    func(args, reply any)                                                // see life; must be set before start
 	known     []*manifests.Pod                                                     // last good versions that start found
@@ -219,6 +220,7 @@ func (r *rig) start() {
 	}
 	r.watch = pleg.NewWatch(client, root.Instance, r.store, log)
 	r.watch.Lister.PodLogs, r.watch.Vanished = cfg.PodLogs, r.cgroups.NewlyVanished
+	r.watch.Proc = cmp.Or(r.proc, r.watch.Proc)
 	r.events = events.Open(events.Config{Node: "n", Log: log})
 	r.watch.Events, r.watch.Node = r.events, "n"
 	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.pins, r.sync.names()) }})
