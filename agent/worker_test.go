@@ -768,6 +768,31 @@ func TestWithoutEventsARelistEachSecondFindsACrash(t *testing.T) {
 	})
 }
 
+// One that reports that it sends events, and ends the stream, may be about to end itself.
+func TestOnlyARuntimeWithoutEventsIsSaidToHaveNone(t *testing.T) {
+	for name, row := range map[string]struct {
+		prepare func(*rig)
+		says    string
+		streams int // that were asked for
+	}{
+		"CRI-O without them":           {func(r *rig) { r.LikeCRIO() }, "runtime has no event stream", 1},
+		"CRI-O that reports them":      {func(r *rig) { r.LikeCRIO(); r.SetCRIO("1.36.3", true, "") }, "event stream breaks again and again", 3},
+		"containerd whose stream ends": {func(r *rig) { r.Fault(critest.On("GetContainerEvents").Fail(codes.Unavailable, "gone")) }, "event stream breaks again and again", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			liveWith(t, row.prepare, func(r *rig) {
+				r.after(8 * time.Second)
+				if !strings.Contains(r.log.String(), row.says) || strings.Count(r.log.String(), "relisting every second") != 1 {
+					t.Errorf("it does not say once: %s", row.says)
+				}
+				if n := r.Count("GetContainerEvents"); n != row.streams {
+					t.Errorf("asked for events %d times", n)
+				}
+			})
+		})
+	}
+}
+
 // A CRI-O that sends no events is asked for them once per connection: each further one
 // would wake all pods.
 func TestARuntimeWhoseStreamEndsAtOnceIsNotReconnectedTo(t *testing.T) {

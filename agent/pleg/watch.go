@@ -251,10 +251,15 @@ func (w *Watch) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case err := <-ended:
-			if w.breaks++; !cri.Unimplemented(err) && w.breaks < streamTries {
+			none := cri.Unimplemented(err) && !w.reportsEvents(ctx)
+			if w.breaks++; !none && w.breaks < streamTries {
 				return fmt.Errorf("event stream: %w", err)
 			}
-			w.log.Info("runtime has no event stream; relisting every second", "err", err)
+			if none {
+				w.log.Info("runtime has no event stream; relisting every second", "err", err)
+			} else {
+				w.log.Warn("the runtime's event stream breaks again and again; relisting every second", "err", err)
+			}
 			period = relistWithoutEvents
 			relist.Reset(0)
 		case <-relist.C:
