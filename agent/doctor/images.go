@@ -67,7 +67,7 @@ func damagedImages(ctx context.Context, m *Machine) []Finding {
 		return nil
 	}
 	return []Finding{warn("systemctl stop crio; crio check --quick --repair; systemctl start crio: an image that is damaged is deleted, and must be pulled or loaded again",
-		"containers fail at once since a boot that no orderly end came before; a power cut may have left files empty of %s", strings.Join(slices.Sorted(maps.Keys(images)), ", "))}
+		"the machine did not end in order before this boot, and since then containers fail at once of images of which a power cut may have left files empty: %s", strings.Join(slices.Sorted(maps.Keys(images)), ", "))}
 }
 
 // newestOf returns the last attempt of each container.
