@@ -75,7 +75,7 @@ func allPids() []int {
 // bundles are the folders of sandboxes and containers in the runtime's state; their
 // base names are the ids.
 func (r remains) bundles() []string {
-	found := r.kept("state/io.containerd.runtime.v2.task/k8s.io/*", "root/io.containerd.runtime.v2.task/k8s.io/*", "oci/*")
+	found := r.kept("state/io.containerd.runtime.v2.task/k8s.io/*", "root/io.containerd.runtime.v2.task/k8s.io/*", "oci/[^.]*") // crun keeps hidden files there
 	for _, data := range r.kept("root/overlay-containers/*/userdata", "state/overlay-containers/*/userdata") {
 		found = append(found, filepath.Dir(data))
 	}

@@ -92,8 +92,7 @@ func ociVersion(oci string) (string, error) {
 
 // session records on one rig.
 type session struct {
-	rig     *rig.Rig
-	attempt uint32
+	rig *rig.Rig
 	recording
 }
 
