@@ -4,6 +4,7 @@
 # make golden  compare pods with those of a kubelet (root; also a part of make test)
 # make e2e-crio the end-to-end tests, golden among them, on the CRI-O in a folder (root; no
 #              part of make test): CRIO=DIR RUNTIME=runc EVENTS=1
+# make words   record what runtimes answer to what cannot succeed (root): CRIO=DIR RUNTIME=crun
 # make test-docs run the pages of docs/ and the README as a person would, each on a machine of its own
 #              made of namespaces, and compare what they quote: SMOKE=1 for two of them, PAGE=edge for
 #              one (root; Debian)
@@ -42,7 +43,7 @@ RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithtt
 STAMPED      = -buildvcs=$(STAMP)$(if $(VERSION), -ldflags "-s -w -X monopod/agent/cli.release=$(VERSION)")
 STAMP       := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: build test lint unit arm64 e2e golden e2e-crio crio bench model mutate fuzz scale demo deb image programs vm test-vm power-cuts moments test-docs docs-deps test-page page-deps promtool vm-deps deps root cc dbus emulator packages clean
+.PHONY: build test lint unit arm64 e2e golden e2e-crio crio words bench model mutate fuzz scale demo deb image programs vm test-vm power-cuts moments test-docs docs-deps test-page page-deps promtool vm-deps deps root cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
@@ -140,6 +141,13 @@ crio: root
 	command -v $(or $(RUNTIME),runc) >/dev/null || need+=($(or $(RUNTIME),runc)); \
 	$(call install,$${need[*]})
 	@echo "CRI-O: $$("$(CRIO)/crio" --version | head -n 1), with $(or $(RUNTIME),runc), container events $(if $(filter 1,$(EVENTS)),on,off)"
+
+# The answers of both containerds, or of the CRI-O in the folder CRIO, with the OCI runtime RUNTIME
+# that comes first in PATH; VERSIONS="1.7.35" is another containerd of the cache.
+words: export MONOPOD_CRIO = $(if $(CRIO),$(abspath $(CRIO)))
+words: export MONOPOD_CRIO_RUNTIME = $(or $(RUNTIME),runc)
+words: $(if $(CRIO),crio packages,deps)
+	go run ./agent/e2e/words -oci $(MONOPOD_CRIO_RUNTIME) $(VERSIONS)
 
 # FLAGS="-pods 20,100 -singles 15 -crashes 15 -rounds 3 -idle 30s -json FILE -last FILE -bare"
 bench: deps

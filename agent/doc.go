@@ -75,6 +75,7 @@
 //	  e2e/                     tests on real containerds
 //	    rig/ golden/             the containerds; pods beside those of a kubelet
 //	    bench/ demo/             measures; shows it at work
+//	    words/                   records what runtimes answer to what cannot succeed
 //	    vm/ writelog/            trials under systemd; power cuts at random writes
 //	    page/                    looks at the pages with a browser
 //	    docs/                    runs what the docs have a person type, and compares what they quote

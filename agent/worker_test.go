@@ -90,6 +90,7 @@ type rig struct {
 	system    string                                                               // the CPUs as in /sys/devices/system; "": this machine's
 	pins      *pinning.Keeper                                                      // of the agent
 	devices   *devices.Keeper                                                      // likewise
+	proc      string                                                               // where containers' processes are; "": this machine's
 	cgroups   *node.PodCgroups                                                     // nil: pods have none
 	mangle    func(args, reply any)                                                // see life; must be set before start
 	known     []*manifests.Pod                                                     // last good versions that start found
@@ -219,6 +220,7 @@ func (r *rig) start() {
 	}
 	r.watch = pleg.NewWatch(client, root.Instance, r.store, log)
 	r.watch.Lister.PodLogs, r.watch.Vanished = cfg.PodLogs, r.cgroups.NewlyVanished
+	r.watch.Proc = cmp.Or(r.proc, r.watch.Proc)
 	r.events = events.Open(events.Config{Node: "n", Log: log})
 	r.watch.Events, r.watch.Node = r.events, "n"
 	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.pins, r.sync.names()) }})
@@ -764,6 +766,31 @@ func TestWithoutEventsARelistEachSecondFindsACrash(t *testing.T) {
 		r.after(1100 * time.Millisecond)
 		r.expect("default/web-n/c")
 	})
+}
+
+// One that reports that it sends events, and ends the stream, may be about to end itself.
+func TestOnlyARuntimeWithoutEventsIsSaidToHaveNone(t *testing.T) {
+	for name, row := range map[string]struct {
+		prepare func(*rig)
+		says    string
+		streams int // that were asked for
+	}{
+		"CRI-O without them":           {func(r *rig) { r.LikeCRIO() }, "runtime has no event stream", 1},
+		"CRI-O that reports them":      {func(r *rig) { r.LikeCRIO(); r.SetCRIO("1.36.3", true, "") }, "event stream breaks again and again", 3},
+		"containerd whose stream ends": {func(r *rig) { r.Fault(critest.On("GetContainerEvents").Fail(codes.Unavailable, "gone")) }, "event stream breaks again and again", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			liveWith(t, row.prepare, func(r *rig) {
+				r.after(8 * time.Second)
+				if !strings.Contains(r.log.String(), row.says) || strings.Count(r.log.String(), "relisting every second") != 1 {
+					t.Errorf("it does not say once: %s", row.says)
+				}
+				if n := r.Count("GetContainerEvents"); n != row.streams {
+					t.Errorf("asked for events %d times", n)
+				}
+			})
+		})
+	}
 }
 
 // A CRI-O that sends no events is asked for them once per connection: each further one

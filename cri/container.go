@@ -3,7 +3,6 @@ package cri
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"google.golang.org/grpc"
@@ -55,23 +54,6 @@ func (c *Client) KillCreated(ctx context.Context, ids ...string) {
 	}
 }
 
-// Pid returns the id of a running container's first process, as the machine numbers it. It is no part
-// of CRI: containerd and CRI-O tell it to those who ask for more (ContainerStatusResponse.info).
-func (c *Client) Pid(ctx context.Context, id string) (int, error) {
-	r, err := call(ctx, "ContainerStatus", short(id), c.Timeouts.Query, c.runtime.ContainerStatus,
-		&rt.ContainerStatusRequest{ContainerId: id, Verbose: true})
-	if err != nil {
-		return 0, err
-	}
-	var info struct {
-		Pid int `json:"pid"`
-	}
-	if err := json.Unmarshal([]byte(r.GetInfo()["info"]), &info); err != nil || info.Pid <= 0 {
-		return 0, errors.New("the runtime does not say which process is the container's first")
-	}
-	return info.Pid, nil
-}
-
 // UpdateContainer changes the resources of a running container.
 func (c *Client) UpdateContainer(ctx context.Context, id string, r *rt.LinuxContainerResources) error {
 	_, err := call(ctx, "UpdateContainerResources", short(id), c.Timeouts.Create, c.runtime.UpdateContainerResources,
@@ -94,6 +76,23 @@ func (c *Client) ContainerStatus(ctx context.Context, id string) (*rt.ContainerS
 	r, err := call(ctx, "ContainerStatus", short(id), c.Timeouts.Query, c.runtime.ContainerStatus,
 		&rt.ContainerStatusRequest{ContainerId: id})
 	return r.GetStatus(), whole(r.GetStatus() != nil, err, "ContainerStatus", short(id), "a status")
+}
+
+// ContainerPID returns the process id of the first process of a container, as the runtime sees it; 0
+// if the runtime does not report it. CRI-O and containerd do, in JSON of their own.
+func (c *Client) ContainerPID(ctx context.Context, id string) (int, error) {
+	r, err := call(ctx, "ContainerStatus", short(id), c.Timeouts.Query, c.runtime.ContainerStatus,
+		&rt.ContainerStatusRequest{ContainerId: id, Verbose: true})
+	if err != nil {
+		return 0, err
+	}
+	var info struct {
+		PID int `json:"pid"`
+	}
+	if json.Unmarshal([]byte(r.GetInfo()["info"]), &info) != nil {
+		return 0, nil
+	}
+	return info.PID, nil
 }
 
 // ReopenContainerLog has the runtime reopen a running container's log at its path, and returns when

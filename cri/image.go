@@ -50,10 +50,17 @@ type Info struct {
 	CNIConf      string   // the folder of network configurations
 	CNIBin       []string // the folders of network plugins
 	CDI          bool     // it gives CDI devices to containers
+	CRIO         *CRIOInfo
 }
 
-// Info returns what the runtime reports of its settings: containerd all of it, CRI-O only the
-// sandbox image. A containerd before 1.7 has no CDI, and no folders of its specifications; one in
+// CRIOInfo are settings that CRI-O reports from 1.33 on.
+type CRIOInfo struct {
+	PodEvents   bool   // it streams container events
+	RuntimePath string // of the default OCI runtime
+}
+
+// Info returns what the runtime reports of its settings: containerd all of it but CRIO, CRI-O only
+// that and the sandbox image. A containerd before 1.7 has no CDI, and no folders of its specifications; one in
 // which it can be turned off says in enableCDI whether it is.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	r, err := call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{Verbose: true})
@@ -74,6 +81,11 @@ func infoOf(text string) Info {
 		} `json:"cni"`
 		CDIDirs   []string `json:"cdiSpecDirs"`
 		EnableCDI *bool    `json:"enableCDI"`
+		CRIO      *struct {
+			EnablePodEvents bool
+			DefaultRuntime  string
+			Runtimes        map[string]struct{ RuntimePath string }
+		} `json:"crio"`
 	}
 	if json.Unmarshal([]byte(text), &config) != nil {
 		return Info{}
@@ -82,7 +94,11 @@ func infoOf(text string) Info {
 		config.CNI.Bins = []string{config.CNI.Bin}
 	}
 	hasCDI := len(config.CDIDirs) > 0 && (config.EnableCDI == nil || *config.EnableCDI)
-	return Info{config.SandboxImage, config.CNI.Conf, config.CNI.Bins, hasCDI}
+	info := Info{SandboxImage: config.SandboxImage, CNIConf: config.CNI.Conf, CNIBin: config.CNI.Bins, CDI: hasCDI}
+	if c := config.CRIO; c != nil {
+		info.CRIO = &CRIOInfo{PodEvents: c.EnablePodEvents, RuntimePath: c.Runtimes[c.DefaultRuntime].RuntimePath}
+	}
+	return info
 }
 
 // SandboxImage returns the image from which sandboxes are created, "" if the runtime does not

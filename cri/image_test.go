@@ -10,11 +10,13 @@ func TestWhatRuntimesReportOfTheirSettings(t *testing.T) {
 		name, config string
 		want         Info
 	}{
-		{"containerd 1.6", `{"sandboxImage": "pause:1", "cni": {"confDir": "/c", "binDir": "/b"}}`, Info{"pause:1", "/c", []string{"/b"}, false}},
+		{"containerd 1.6", `{"sandboxImage": "pause:1", "cni": {"confDir": "/c", "binDir": "/b"}}`, Info{SandboxImage: "pause:1", CNIConf: "/c", CNIBin: []string{"/b"}}},
 		{"containerd 1.7", `{"cni": {"confDir": "/c"}, "cdiSpecDirs": ["/etc/cdi"], "enableCDI": false}`, Info{CNIConf: "/c"}},
 		{"containerd 1.7 with CDI", `{"cni": {"confDir": "/c"}, "cdiSpecDirs": ["/etc/cdi"], "enableCDI": true}`, Info{CNIConf: "/c", CDI: true}},
-		{"containerd 2", `{"cni": {"confDir": "/c", "binDirs": ["/a", "/b"]}, "cdiSpecDirs": ["/etc/cdi"]}`, Info{"", "/c", []string{"/a", "/b"}, true}},
+		{"containerd 2", `{"cni": {"confDir": "/c", "binDirs": ["/a", "/b"]}, "cdiSpecDirs": ["/etc/cdi"]}`, Info{CNIConf: "/c", CNIBin: []string{"/a", "/b"}, CDI: true}},
 		{"CRI-O", `{"sandboxImage": "pause:1"}`, Info{SandboxImage: "pause:1"}},
+		{"CRI-O 1.33", `{"crio": {"EnablePodEvents": true, "DefaultRuntime": "crun", "Runtimes": {"crun": {"RuntimePath": "/c"}, "runc": {"RuntimePath": "/r"}}}}`,
+			Info{CRIO: &CRIOInfo{PodEvents: true, RuntimePath: "/c"}}},
 		{"another format", `sandboxImage = "pause:1"`, Info{}},
 		{"nothing", "", Info{}},
 	} {

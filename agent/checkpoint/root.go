@@ -30,6 +30,10 @@ func Exists(path string) bool {
 // on a disk that takes no data.
 const CleanEnd = "clean-end"
 
+// UncleanBoot is a file in the root dir with the id of the last boot before which the agent had not
+// ended by itself, as at a power cut.
+const UncleanBoot = "unclean-boot"
+
 // IsNew reports whether no agent has used a root dir.
 func IsNew(dir string) bool { return !Exists(filepath.Join(dir, "instance")) }
 

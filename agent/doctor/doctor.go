@@ -56,6 +56,7 @@ var checks = []struct {
 	{"pod network", network},
 	{"pause image", pauseImage},
 	{"images", wipedImages},
+	{"images", damagedImages},
 	{"cgroups", controllers},
 	{"cgroup driver", cgroupDriver},
 	{"manifests", manifestFolder},

@@ -105,7 +105,7 @@ func TestAHealthyMachineHasNothingToMend(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if n := len(checks); n != 15 {
+	if n := len(checks); n != 16 {
 		t.Errorf("%d checks", n)
 	}
 }

@@ -26,7 +26,7 @@ func runtime(ctx context.Context, m *Machine) []Finding {
 	case m.Config.ManagedRuntime:
 		return []Finding{managedRuntime(m, v, err)}
 	case err == nil:
-		return []Finding{ok("%s %s at %s", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())}
+		return append([]Finding{ok("%s %s at %s", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())}, crioSettings(ctx, m)...)
 	case grpcstatus.Code(errors.Unwrap(err)) == codes.Unimplemented || grpcstatus.Code(err) == codes.Unimplemented:
 		return []Finding{fail(m.remedy(ctx, func(r remedies) string { return r.speak }),
 			"%s does not speak CRI v1: %s", m.Runtime.Endpoint(), cri.WithoutCRI)}
@@ -80,14 +80,24 @@ func network(ctx context.Context, m *Machine) (found []Finding) {
 			found = append(found, warn("apt-get install containernetworking-plugins, and start monopod again", "pods without hostNetwork wait: %s", strings.TrimSpace(c.Message)))
 			continue
 		}
-		conf, bin := "/etc/cni/net.d", "/opt/cni/bin"
-		if info, err := m.Runtime.Info(ctx); err == nil && info.CNIConf != "" {
-			conf, bin = info.CNIConf, strings.Join(info.CNIBin, " or ")
-		}
+		conf, bin := m.networkFolders(ctx)
 		found = append(found, warn("put a CNI configuration into "+conf+" and the plugins that it names into "+bin,
 			"pods without hostNetwork wait: %s", strings.TrimSpace(c.Message)))
 	}
 	return orOK(append(found, lostAddresses(m)...), "pods get addresses of their own")
+}
+
+// networkFolders returns where the runtime looks for CNI configurations and plugins. CRI-O does not
+// report that.
+func (m *Machine) networkFolders(ctx context.Context) (conf, bin string) {
+	info, err := m.Runtime.Info(ctx)
+	switch {
+	case err == nil && info.CNIConf != "":
+		return info.CNIConf, strings.Join(info.CNIBin, " or ")
+	case m.runtimeName(ctx) == cri.CRIO:
+		return "CRI-O's network_dir (/etc/cni/net.d, unless a file says otherwise)", "one of its plugin_dirs (/opt/cni/bin, likewise)"
+	}
+	return "/etc/cni/net.d", "/opt/cni/bin"
 }
 
 // lostAddresses finds the addresses that the CNI plugin host-local never assigns again: it syncs

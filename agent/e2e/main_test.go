@@ -92,6 +92,7 @@ func scenarios() []scenario {
 		{"HoldsOthersToWhatIsReserved", holdsOthersToWhatIsReserved},
 		{"RunsPodsWithoutCgroups", runsPodsWithoutCgroups},
 		{"RestartsACrashedContainer", restartsACrashedContainer},
+		{"RestartsWhatLostItsProcess", restartsWhatLostItsProcess},
 		{"FollowsRestartPolicies", followsRestartPolicies},
 		{"TellsWhoIsReady", tellsWhoIsReady},
 		{"RestartsWhatIsUnhealthy", restartsWhatIsUnhealthy},

@@ -51,6 +51,18 @@ func storiesOfOutcomes() []onceStory {
 			o.run(4, o.pod("later", "Never", "while [ ! -e /o/ended ]; do sleep 0.1; done; sleep 2; exit 5", o.shared()...),
 				o.pod("first", "Never", "touch /o/ended; exit 4", o.shared()...))
 		}},
+		{"NoCommand", func(o *onceRun) { o.cannotRun("nosuch", 127) }},
+		{"AFolder", func(o *onceRun) { o.cannotRun("/etc", 126) }},
+		{"NotExecutable", func(o *onceRun) { o.cannotRun("/proc/version", 126) }},
+		{"NeverMade", func(o *onceRun) {
+			if o.w.rig.Runtime.RefusesCommands() {
+				return // it makes the container, and fails to start it
+			}
+			o.flags = []string{"--timeout", "5m"}
+			file := o.write("file", "no folder")
+			o.run(125, o.pod("bad", "OnFailure", "echo never", "  volumeMounts: [{name: v, mountPath: /etc}]", "volumes: [{name: v, hostPath: {path: "+file+"}}]"))
+			o.says("bad/main failed to be created 5 times in a row: CreateContainerError")
+		}},
 		{"InitFailure", func(o *onceRun) {
 			o.run(5, o.pod("init", "Never", "echo never", "initContainers:", "- {name: prepare, image: registry.test/busybox:1, command: [sh, -c, exit 5]}"))
 			o.says("container prepare ended with exit code 5")
@@ -85,6 +97,16 @@ func storiesOfOutcomes() []onceStory {
 			o.prints("app/test | tested")
 		}},
 	}
+}
+
+// cannotRun runs a pod whose command cannot be executed. A runtime that makes a container of it all
+// the same has it end with 128.
+func (o *onceRun) cannotRun(command string, code int) {
+	o.Helper()
+	if o.w.rig.Runtime.RefusesCommands() {
+		code = 128
+	}
+	o.run(code, strings.Replace(o.pod("bad", "Never", "x"), `[sh, -c, "x"]`, "["+command+"]", 1))
 }
 
 // storiesOfEnds are of work that is cut short.

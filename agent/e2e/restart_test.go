@@ -5,10 +5,12 @@ package e2e
 import (
 	"fmt"
 	"syscall"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/e2e/rig"
+	"monopod/agent/pleg"
 )
 
 // crash kills a container's first process.
@@ -59,6 +61,30 @@ func restartsACrashedContainer(w *world) {
 			s.ContainerStatuses[0].State.Waiting.Reason == "CrashLoopBackOff"
 	})
 	w.ps("crash", "CrashLoopBackOff")
+}
+
+// restartsWhatLostItsProcess kills conmon before the program: CRI-O lists the container as running
+// from then on.
+func restartsWhatLostItsProcess(w *world) {
+	w.start()
+	w.write("lost", sleeper)
+	w.write("well", sleeper)
+	all := w.running("lost", "well")
+	monitors := w.rig.Runtime.Monitors(all["lost"].ID)
+	if len(monitors) == 0 {
+		return // other runtimes see the end themselves
+	}
+	time.Sleep(pleg.HealthEvery + time.Second) // the agent has seen the process once
+	for _, pid := range monitors {
+		check(w.T, syscall.Kill(pid, syscall.SIGKILL))
+	}
+	w.crash(all["lost"])
+	w.successor("lost", 1)
+	w.status("lost", "was restarted once", func(s v1.PodStatus) bool {
+		c := s.ContainerStatuses[0]
+		return c.RestartCount == 1 && c.State.Running != nil && c.LastTerminationState.Terminated != nil
+	})
+	w.same(map[string]rig.Container{"well": all["well"]})
 }
 
 func followsRestartPolicies(w *world) {

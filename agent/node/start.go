@@ -13,7 +13,8 @@ import (
 )
 
 // RecordStart records that the agent has started, and whether the machine was rebooted since the
-// previous start; the root dir holds the previous boot id.
+// previous start; the root dir holds the previous boot id. It must be called before the agent trusts
+// that the last one has ended cleanly, which removes the proof.
 func RecordStart(r *events.Recorder, node string, root *checkpoint.Root, log *slog.Logger) {
 	about := events.NodeRef(node)
 	r.Record(about, v1.EventTypeNormal, "Starting", message.Fixed("Starting monopod."))
@@ -28,6 +29,9 @@ func RecordStart(r *events.Recorder, node string, root *checkpoint.Root, log *sl
 	}
 	if before != "" {
 		r.Event(about, v1.EventTypeWarning, "Rebooted", message.Of("Node %s has been rebooted, boot id: %s", message.Name(node), message.Name(now)))
+	}
+	if before != "" && !checkpoint.Exists(root.Path(checkpoint.CleanEnd)) {
+		_ = disk.WriteFile(root.Path(checkpoint.UncleanBoot), []byte(now+"\n"), 0o600) // the doctor alone reads it
 	}
 	if err := disk.WriteFile(file, []byte(now+"\n"), 0o600); err != nil {
 		log.Warn("boot id not written: the next reboot is not detected", "err", err)

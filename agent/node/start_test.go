@@ -54,6 +54,43 @@ func TestARebootIsTold(t *testing.T) {
 	}
 }
 
+// A reboot is unclean if the agent before it had not ended by itself.
+func TestAnUncleanBootIsNoted(t *testing.T) {
+	now := checkpoint.ReadBoot().ID
+	if now == "" {
+		t.Skip("this kernel does not tell")
+	}
+	const other = "00000000-0000-0000-0000-000000000000"
+	for _, row := range []struct {
+		name, before string
+		clean, want  bool
+	}{
+		{"a first start", "", false, false},
+		{"a kill in the same boot", now, false, false},
+		{"an orderly reboot", other, true, false},
+		{"a power cut", other, false, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			log := slog.New(slog.DiscardHandler)
+			root := &checkpoint.Root{Dir: t.TempDir()}
+			files := map[string]bool{"boot": row.before != "", checkpoint.CleanEnd: row.clean}
+			for name, is := range files {
+				if !is {
+					continue
+				}
+				if err := os.WriteFile(root.Path(name), []byte(row.before+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			RecordStart(events.Open(events.Config{Node: "n", Log: log}), "n", root, log)
+			noted, _ := os.ReadFile(root.Path(checkpoint.UncleanBoot))
+			if got := strings.TrimSpace(string(noted)) == now; got != row.want || !got && len(noted) > 0 {
+				t.Errorf("noted %q", noted)
+			}
+		})
+	}
+}
+
 func TestLimitsOfTheMachinesDNSAreTold(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	all := events.Open(events.Config{Node: "n", Log: log})

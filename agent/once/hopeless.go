@@ -138,6 +138,22 @@ func (j *evaluator) containerFailsOn(v *view, s *v1.ContainerStatus) string {
 	return ""
 }
 
+// uncreatable returns how often in a row the runtime did not make a container, with one answer that
+// need not be understood; "": it may make it yet. A deadline is its pod's own limit. While another
+// container of the pod runs, it may put what is missing into a volume.
+func (j *evaluator) uncreatable(v *view, s *v1.ContainerStatus) string {
+	f, w := j.starts.of(v.pod, s.Name), s.State.Waiting
+	switch {
+	case w == nil || w.Reason != createError || f.reason != createError || f.times < hopelessAfter:
+		return ""
+	case v.pod.Spec.ActiveDeadlineSeconds != nil || !j.past.failedSince(v, s.Name, j.starts):
+		return ""
+	case mayComeToBe(v.pod, s.Name) && v.runs():
+		return ""
+	}
+	return f.words()
+}
+
 // isBeingStarted reports whether a container waits for nothing but its start, which is being
 // tried: the last failure is no reason any more, and its hook may run.
 func isBeingStarted(s *v1.ContainerStatus) bool {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/manifests"
 )
@@ -132,6 +133,72 @@ func TestARunEndsWhenAllThatItWaitsForFailsToBeCreated(t *testing.T) {
 	}
 }
 
+// The runtime's words need not be known, nor need there be no limit of time.
+func TestARunEndsAtWhatTheRuntimeDoesNotMake(t *testing.T) {
+	job, db := made("job", "OnFailure", "c"), made("db", "Always", "c")
+	other := made("other", "OnFailure", "c")
+	deadline := made("deadline", "OnFailure", "c")
+	deadline.Spec.ActiveDeadlineSeconds = new(int64(60))
+	two := made("two", "OnFailure", "c", "d")
+	two.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "v", MountPath: "/v"}}
+	const create = "CreateContainerError"
+	fails := func(p *v1.Pod, reason string) view {
+		return now(p, v1.PodPending, states{"c": waiting(reason, "no"), "d": runs})
+	}
+	for _, row := range []struct {
+		name   string
+		pod    *v1.Pod
+		beside []view
+		reason string
+		times  int
+		want   string
+	}{
+		{"four times", job, nil, create, 4, ""},
+		{"five times", job, nil, create, 5, "error 125"},
+		{"five times, while another job runs", job, []view{now(other, v1.PodRunning, states{"c": runs})}, create, 5, "error 125"},
+		{"of a service", db, []view{now(other, v1.PodRunning, states{"c": runs})}, create, 5, "error 125"},
+		{"an image that may come", job, nil, "ErrImagePull", 9, ""},
+		{"a start that fails", job, nil, "RunContainerError", 9, ""},
+		{"a pod with a deadline", deadline, nil, create, 9, ""},
+		{"while another one may fill its volume", two, nil, create, 9, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			j := evaluator{timed: true, starts: NewStarts()}
+			for k := range row.times {
+				j.starts.Failed(manifests.Key{Namespace: "default", Name: row.pod.Name}, "c", k+1, row.reason, "no")
+			}
+			if got := spell(j.look(append(row.beside, fails(row.pod, row.reason)))); got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+func TestEqualAnswersDifferInNumbersAlone(t *testing.T) {
+	of := manifests.Key{Namespace: "default", Name: "job-n"}
+	for name, row := range map[string]struct {
+		a, b string
+		want int
+	}{
+		"the id of what was made and lost": {"container 5c73085b6992 is no file", "container abcdefabcdef is no file", 2},
+		"a uuid":                           {"in 1b4e28ba-2fa1-11d2-883f-0016d3cca427: no", "in 6ba7b810-9dad-41d1-80b4-00c04fd430c8: no", 2},
+		"attempts":                         {"name k8s_c_job_default_x_0 is reserved", "name k8s_c_job_default_x_1 is reserved", 2},
+		"addresses":                        {"dial 10.0.0.7:443: no", "dial [fe80::a:1]:443: no", 1},
+		"addresses of one kind":            {"dial [fe80::a:1]:443: no", "dial [fe80::2:cd]:80: no", 2},
+		"times":                            {"at 2026-01-02T03:04:05.1Z: no", "at 2026-01-02T03:04:06+01:00: no", 2},
+		"durations":                        {"after 59.5s: no", "after 1m2s: no", 2},
+		"temporary files":                  {"open /run/crun/.tmp81/x: no", "open /run/crun/.tmp9/x: no", 2},
+		"another trouble":                  {"stat /data: no", "stat /dev/fuse: no", 1},
+	} {
+		starts := NewStarts()
+		starts.Failed(of, "c", 1, "CreateContainerError", row.a)
+		starts.Failed(of, "c", 2, "CreateContainerError", row.b)
+		if got := starts.of(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "job-n"}}, "c").times; got != row.want {
+			t.Errorf("%s: %d in a row, want %d", name, got, row.want)
+		}
+	}
+}
+
 // The first failure after a success is one in a row, whatever was before.
 func TestASuccessStartsTheCountOfFailuresAgain(t *testing.T) {
 	job := made("job", "OnFailure", "c")
@@ -147,16 +214,16 @@ func TestASuccessStartsTheCountOfFailuresAgain(t *testing.T) {
 func TestARunWithoutALimitSaysWhyItEnds(t *testing.T) {
 	job := made("job", "OnFailure", "c")
 	a, code, took := tell(t, []*v1.Pod{job}, func(a *actor) { a.config.Starts = NewStarts() }, func(a *actor) {
-		a.report(now(job, v1.PodPending, states{"c": waiting("CreateContainerError", "no such device")}))
+		a.report(now(job, v1.PodPending, states{"c": waiting("RunContainerError", "no such device")}))
 		for k := range 5 {
 			time.Sleep(time.Minute)
-			a.config.Starts.Failed(manifests.Key{Namespace: "default", Name: "job-n"}, "c", k+1, "CreateContainerError", "no such device")
+			a.config.Starts.Failed(manifests.Key{Namespace: "default", Name: "job-n"}, "c", k+1, "RunContainerError", "no such device")
 		}
 	})
 	if code != codeFailed || took.Truncate(time.Minute) != 5*time.Minute {
 		t.Errorf("code %d after %s", code, took)
 	}
-	a.says("job/c failed to be created 5 times in a row: CreateContainerError: no such device")
+	a.says("job/c failed to be started 5 times in a row: RunContainerError: no such device")
 	if text := a.err.String(); strings.Count(text, "no --timeout is given") != 1 {
 		t.Errorf("said %s", text)
 	}

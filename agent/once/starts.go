@@ -21,11 +21,12 @@ type Starts struct {
 
 // failedStart is the last start that failed.
 type failedStart struct {
-	times int    // in a row, with this answer
-	text  string // the answer
-	like  string // what equal answers have in common
-	done  string // what failed: created or started
-	total int    // of all failures, also with other answers or before a success
+	times  int    // in a row, with this answer
+	reason string // the kubelet's word for what failed
+	text   string // the answer
+	like   string // what equal answers have in common
+	done   string // what failed: created or started
+	total  int    // of all failures, also with other answers or before a success
 }
 
 // NewStarts returns empty Starts.
@@ -33,8 +34,9 @@ func NewStarts() *Starts {
 	return &Starts{failed: map[string]map[string]failedStart{}, changed: wake.New()}
 }
 
-// ids is what differs in two equal answers: ids of what was made and lost, ports, times.
-var ids = regexp.MustCompile(`[0-9a-f]{8,}|[0-9]+`)
+// varies is what differs in two equal answers: ids of what was made and lost, attempts, addresses,
+// ports, times. Of a path, only the part with a digit is.
+var varies = regexp.MustCompile(`[\w.:+-]*[0-9][\w.:+-]*|[0-9a-f]{8,}`)
 
 // Failed records a start of a container, or of a pod if container is "", that failed for the nth
 // time in a row: the first time implies that those before had succeeded.
@@ -47,8 +49,8 @@ func (f *Starts) Failed(pod manifests.Key, container string, nth int, reason, me
 		f.failed[pod.String()] = of
 	}
 	before := of[container]
-	now := failedStart{times: 1, text: joinWords(reason, message), like: ids.ReplaceAllString(reason+": "+message, "#"),
-		done: "created", total: before.total + 1}
+	now := failedStart{times: 1, reason: reason, text: joinWords(reason, message),
+		like: varies.ReplaceAllString(reason+": "+message, "#"), done: "created", total: before.total + 1}
 	if reason == "RunContainerError" {
 		now.done = "started" // there is a container, and the runtime cannot start it
 	}

@@ -14,6 +14,9 @@ import (
 // final are reasons to wait that no waiting ends: only other manifests would.
 var final = []string{"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"}
 
+// createError is the reason of a container that the runtime does not make.
+const createError = "CreateContainerError"
+
 // unschedulable finds a pod that can never run as it is.
 func (j *evaluator) unschedulable(all []view) *outcome {
 	for k := range all {
@@ -41,6 +44,9 @@ func (j *evaluator) unschedulable(all []view) *outcome {
 			if permanent {
 				return o
 			}
+			if text := j.uncreatable(v, &s); text != "" {
+				return &outcome{End: endError, Code: codeFailed, Text: pod + "/" + s.Name + " " + text}
+			}
 		}
 	}
 	return nil
@@ -66,7 +72,7 @@ func unable(w *v1.ContainerStateWaiting) (cause runtimewords.Cause, permanent bo
 	switch w.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "ImageInspectError":
 		call = runtimewords.Image
-	case "CreateContainerError":
+	case createError:
 	default:
 		return runtimewords.Unknown, slices.Contains(final, w.Reason)
 	}

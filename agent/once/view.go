@@ -16,6 +16,11 @@ type view struct {
 	status   *v1.PodStatus // of that
 }
 
+// runs reports whether any container of the pod runs.
+func (v *view) runs() bool {
+	return slices.ContainsFunc(v.containers(), func(s v1.ContainerStatus) bool { return s.State.Running != nil })
+}
+
 // refused reports whether the pod waits because the node cannot take it now.
 func (v *view) refused() bool {
 	return v.status != nil && status.WasRefused(v.status)

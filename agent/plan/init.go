@@ -44,7 +44,7 @@ func (s *Facts) planInit(p *Plan, i *pleg.Instance) (initialized, failed bool) {
 		case n.State == rt.ContainerState_CONTAINER_CREATED:
 			p.then(s.resume(p, n)...)
 		case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
-			p.then(stopContainer(i, n, checkpoint.CauseLost, reasonUnknown))
+			p.then(stopContainer(i, n, checkpoint.CauseLost, whyUnknown(n)))
 		case Succeeded(n):
 			continue
 		case MayRestart(s.Pod.Pod, c, n):
@@ -68,7 +68,7 @@ func (s *Facts) planSidecar(p *Plan, i *pleg.Instance, c *v1.Container) bool {
 	case n.State == rt.ContainerState_CONTAINER_CREATED:
 		p.then(s.resume(p, n)...)
 	case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
-		p.then(stopContainer(i, n, checkpoint.CauseLost, reasonUnknown))
+		p.then(stopContainer(i, n, checkpoint.CauseLost, whyUnknown(n)))
 	default:
 		started, _ := s.Health(c, n)
 		return started && !s.Hooking(n)

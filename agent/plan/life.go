@@ -14,8 +14,13 @@ import (
 	"monopod/manifests/annotations"
 )
 
-// reasonUnknown is why a container in the runtime's state "unknown" stops.
-const reasonUnknown = "the runtime does not know its state"
+// whyUnknown returns why a container in the state "unknown" stops.
+func whyUnknown(n *pleg.Container) string {
+	if n.Lost {
+		return "the runtime lists it as running, and its process is gone"
+	}
+	return "the runtime does not know its state"
+}
 
 // addressEvery is how often the runtime is asked for an address that it did not report.
 const addressEvery = 10 * time.Second
@@ -245,7 +250,7 @@ func (s *Facts) planContainers(p *Plan, i *pleg.Instance) {
 		case n.Exited() && MayRestart(s.Pod.Pod, c, n):
 			starts = append(starts, s.start(p, c, n, ExitReason(n))...)
 		case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
-			stops = append(stops, stopContainer(i, n, checkpoint.CauseLost, reasonUnknown))
+			stops = append(stops, stopContainer(i, n, checkpoint.CauseLost, whyUnknown(n)))
 		case n.Outdated && !n.Exited(): // the old container is removed or stopped first
 		case n.State == rt.ContainerState_CONTAINER_CREATED:
 			starts = append(starts, s.resume(p, n)...)

@@ -92,6 +92,7 @@ type Container struct {
 	PreStop, Ports    string                   // the preStop hook and the ports it may name, as JSON; "": none
 	Kill              *checkpoint.KillDecision // nil: none
 	OOM               *oom.Kill                // of one of its processes, by which it ended; nil: none is known
+	Lost              bool                     // its state is unknown: the runtime lists it as running, and its process is gone
 	Outdated          bool                     // a later version of it was accepted
 	Excused           uint32                   // the number of its attempts that ended by an interruption
 	Status            *rt.ContainerStatus

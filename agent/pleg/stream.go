@@ -31,6 +31,13 @@ func (w *Watch) listen(ctx context.Context) error {
 	return err
 }
 
+// reportsEvents reports whether the runtime says of itself that it streams events: CRI-O does, from
+// 1.33 on. One that is about to end may end a stream at once, as one without events does.
+func (w *Watch) reportsEvents(ctx context.Context) bool {
+	info, err := w.cri.Info(ctx)
+	return err == nil && info.CRIO != nil && info.CRIO.PodEvents
+}
+
 // event wakes the worker of the pod that an event is about. The relist covers events without a pod.
 func (w *Watch) event(e *rt.ContainerEventResponse) {
 	b := e.GetPodSandboxStatus()

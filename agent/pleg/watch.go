@@ -68,6 +68,8 @@ type Watch struct {
 	// which wakes all workers; nil: that is not checked.
 	Vanished func() bool
 
+	Proc string // where the kernel shows processes
+
 	Events *events.Recorder
 	Node   string
 
@@ -81,6 +83,8 @@ type Watch struct {
 	fresh  bool // no relist since the runtime answers again; of Run's goroutine
 	breaks int  // breaks of the event stream in a row; of Run's goroutine
 
+	processes processes
+
 	mu       sync.Mutex
 	state    status.Runtime
 	wrong    map[string]condition // false conditions of the runtime, by name
@@ -88,7 +92,8 @@ type Watch struct {
 }
 
 func NewWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *Watch {
-	w := &Watch{cri: c, Lister: &Lister{cri: c, instance: instance}, Instance: instance, store: store, log: log,
+	w := &Watch{cri: c, Proc: "/proc", processes: processes{pidOf: c.ContainerPID, all: map[string]*process{}},
+		Lister: &Lister{cri: c, instance: instance}, Instance: instance, store: store, log: log,
 		listed: make(chan struct{}), Relists: make(chan Relist, 1), suspect: wake.New(), changed: wake.New()}
 	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: notAskedYet, Since: time.Now()})
 	return w
@@ -235,6 +240,7 @@ func (w *Watch) follow(ctx context.Context) error {
 	defer cancel()
 	ended := make(chan error, 1)
 	listener.Go(func() { ended <- w.listen(ctx) })
+	listener.Go(func() { w.watchProcesses(ctx) })
 	period, health := RelistWithEvents, time.NewTicker(HealthEvery)
 	defer health.Stop()
 	relist, network := time.NewTimer(0), w.newNetworkTimer()
@@ -245,10 +251,15 @@ func (w *Watch) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case err := <-ended:
-			if w.breaks++; !cri.Unimplemented(err) && w.breaks < streamTries {
+			none := cri.Unimplemented(err) && !w.reportsEvents(ctx)
+			if w.breaks++; !none && w.breaks < streamTries {
 				return fmt.Errorf("event stream: %w", err)
 			}
-			w.log.Info("runtime has no event stream; relisting every second", "err", err)
+			if none {
+				w.log.Info("runtime has no event stream; relisting every second", "err", err)
+			} else {
+				w.log.Warn("the runtime's event stream breaks again and again; relisting every second", "err", err)
+			}
 			period = relistWithoutEvents
 			relist.Reset(0)
 		case <-relist.C:

@@ -47,9 +47,12 @@ const (
 // and mounts starts otherwise. Loggers may have escaped the quotes.
 const runcExec = `(?:unable to start container process|during container init|starting container process caused)(?: \\*"|: )exec: \\*"[^"]*": `
 
+// crunExec is what crun since 1.21 says of a command that is there.
+const crunExec = "the path `[^`]*` (?:exists but it is not executable|is not a regular file)"
+
 // table has the words, more certain ones first. Words of Exec alone say nothing certain of
 // a container that is created: that is also said of volumes, devices and programs of the
-// machine.
+// machine. testdata has what runtimes said; rows that nothing there needs name their source.
 var table = []struct {
 	call  Call
 	cause Cause
@@ -62,14 +65,18 @@ var table = []struct {
 	// crun: src/libcrun/container.c, container_init_setup, and utils.c, find_executable.
 	{Create, NotFound, "executable file `[^`]*` not found"},
 	{Create, NotExecutable, `(?i)open executable: (?:permission denied|operation not permitted)`},
+	{Create, NotExecutable, crunExec},
 	// CRI-O: internal/config/cgmgr/cgmgr_linux.go, VerifyMemoryIsEnough, for containers and pods.
 	{Create, MemoryTooLow, `set memory limit \d+ too low; should be at ?least`},
 	// moby/sys/user, GetExecUser, by which CRI-O looks users up.
 	{Create, NoUser, `unable to find (?:user|group) .*: no matching entries in (?:passwd|group) file`},
+	// containerd: pkg/oci/spec_opts.go, ErrNoUsersFound and ErrNoGroupsFound.
+	{Create, NoUser, `create containerd container: (?:.*: )?no (?:users|groups) found`},
 
 	// runc, also of a path; crun.
 	{Exec, NotFound, `(?i)executable file .*not found|no such file or directory`},
 	{Exec, NotExecutable, `(?i)permission denied|exec format error|is a directory|open executable: operation not permitted`},
+	{Exec, NotExecutable, crunExec},
 
 	// CRI-O 1.34: internal/storage/image.go, CandidatesForPotentiallyShortImageName;
 	// containers/image: pkg/shortnames.

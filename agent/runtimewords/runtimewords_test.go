@@ -2,6 +2,7 @@ package runtimewords
 
 import "testing"
 
+// What the recordings do not have.
 func TestWhatStandsAgainstAStart(t *testing.T) {
 	for text, want := range map[string]Cause{
 		// runc 1.1, 1.2, 1.0 and older, as a logger has it
@@ -12,15 +13,12 @@ func TestWhatStandsAgainstAStart(t *testing.T) {
 		`container create failed: container_linux.go:345: starting container process caused "exec: \"nosuch\": executable file not found in $PATH"`:                         NotFound,
 		`container create failed: runc create failed: unable to start container process: exec: "/etc": is a directory`:                                                      NotExecutable,
 		// crun
-		"container create failed: executable file `nosuch` not found in $PATH: No such file or directory": NotFound,
-		"container create failed: crun: executable file `/nosuch` not found: No such file or directory":   NotFound,
-		"container create failed: open executable: Permission denied":                                     NotExecutable,
-		"container create failed: open executable: Operation not permitted":                               NotExecutable,
-		// CRI-O
-		"set memory limit 1048576 too low; should be at least 12582912 bytes":                 MemoryTooLow,
-		"pod set memory limit 1048576 too low; should be at least 12582912":                   MemoryTooLow,
-		"setting container user: unable to find user app: no matching entries in passwd file": NoUser,
-		"setting container user: unable to find group app: no matching entries in group file": NoUser,
+		"container create failed: crun: executable file `/nosuch` not found: No such file or directory": NotFound,
+		// CRI-O, and containerd
+		"pod set memory limit 1048576 too low; should be at least 12582912":                       MemoryTooLow,
+		"setting container user: unable to find user app: no matching entries in passwd file":     NoUser,
+		"failed to create containerd container: mount callback failed on /mnt/1: no groups found": NoUser,
+		"setting container user: unable to find group app: no matching entries in group file":     NoUser,
 
 		// What may pass: a device, a volume, a hook, a program of the machine, a name, the time.
 		`container create failed: runc create failed: unable to start container process: error during container init: error mounting "/data" to rootfs at "/data": stat /data: no such file or directory`:            Unknown,

@@ -40,7 +40,7 @@ func (w *Worker) releasesVolumes(s *plan.Facts) bool {
 	return !taken
 }
 
-// probe marks kill decisions and kills for want of memory, updates the set of probes and takes their results.
+// probe marks kill decisions, lost containers and kills for want of memory, updates the set of probes and takes their results.
 func (w *Worker) probe(s *plan.Facts) {
 	for uid, i := range s.Observed.Instances {
 		if c := w.pod.known[uid]; c != nil {
@@ -49,6 +49,7 @@ func (w *Worker) probe(s *plan.Facts) {
 			i.MarkExcused(c.Excused)
 			i.MarkAccepted(c)
 		}
+		i.MarkLost(w.pod.shared.Watch.Lost)
 		i.MarkOOM(w.pod.shared.OOMKills.Last)
 	}
 	if !s.AwaitsAcceptance() {

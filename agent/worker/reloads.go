@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -80,9 +81,12 @@ func (r *reloads) tell(ctx context.Context, id string, by annotations.Reaction) 
 	if by.Signal == "" {
 		return exec(ctx, r.pod.shared.Cri, id, by.Command, reloadWithin)
 	}
-	pid, err := r.pod.shared.Cri.Pid(ctx, id)
-	if err != nil {
+	pid, err := r.pod.shared.Cri.ContainerPID(ctx, id)
+	switch {
+	case err != nil:
 		return err
+	case pid <= 0:
+		return errors.New("the runtime does not say which process is the container's first")
 	}
 	return hook.Signal(hook.Proc, pid, id, by.Signal)
 }

@@ -31,6 +31,7 @@ type container struct {
 	done               chan struct{} // closed when it has exited
 	reopened           int
 	use                Use
+	pid                int // 0: none is reported
 }
 
 const (

@@ -3,6 +3,7 @@ package critest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -57,7 +58,11 @@ func (s *runtimeService) ContainerStatus(_ context.Context, q *rt.ContainerStatu
 	if c == nil {
 		return nil, notFound("an error occurred when try to find container %q", q.ContainerId)
 	}
-	return &rt.ContainerStatusResponse{Status: s.r.statusOf(c)}, nil
+	response := &rt.ContainerStatusResponse{Status: s.r.statusOf(c)}
+	if q.Verbose && c.pid > 0 {
+		response.Info = map[string]string{"info": fmt.Sprintf(`{"pid":%d,"runtimeSpec":{}}`, c.pid)}
+	}
+	return response, nil
 }
 
 // status is a copy: events carry it on after the lock is gone.

@@ -65,6 +65,8 @@ type Runtime struct {
 	conditions   map[string]*rt.RuntimeCondition
 	cgroupDriver rt.CgroupDriver
 	containerd16 bool
+	podEvents    bool   // see SetCRIO
+	ociRuntime   string // likewise
 	lacks        map[Feature]bool
 
 	faults      []*Fault
@@ -188,6 +190,14 @@ func (r *Runtime) LikeCRIO() {
 	for _, image := range r.images {
 		image.Id = r.imageID(image.Id)
 	}
+}
+
+// SetCRIO sets what a runtime LikeCRIO reports of itself: its version, whether it streams container
+// events, although it does not, and the path of its OCI runtime.
+func (r *Runtime) SetCRIO(version string, podEvents bool, ociRuntime string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.version, r.podEvents, r.ociRuntime = version, podEvents, ociRuntime
 }
 
 // imageID is the id of the image with a digest. r.mu is held.

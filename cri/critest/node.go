@@ -62,7 +62,12 @@ func (s *runtimeService) Status(_ context.Context, q *rt.StatusRequest) (*rt.Sta
 		if s.r.containerd16 {
 			cdi = ""
 		}
-		response.Info = map[string]string{"config": fmt.Sprintf(`{"sandboxImage":%q,"cni":{"confDir":"/etc/critest.d","binDirs":["/opt/critest"]}%s}`, s.r.sandboxImage, cdi)}
+		config := fmt.Sprintf(`{"sandboxImage":%q,"cni":{"confDir":"/etc/critest.d","binDirs":["/opt/critest"]}%s}`, s.r.sandboxImage, cdi)
+		if s.r.name == "cri-o" {
+			config = fmt.Sprintf(`{"sandboxImage":%q,"crio":{"EnablePodEvents":%v,"DefaultRuntime":"oci","Runtimes":{"oci":{"RuntimePath":%q}}}}`,
+				s.r.sandboxImage, s.r.podEvents, s.r.ociRuntime)
+		}
+		response.Info = map[string]string{"config": config}
 	}
 	if s.r.containerd16 {
 		return response, nil

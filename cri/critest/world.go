@@ -29,6 +29,18 @@ func (r *Runtime) exits(which string, code int32, reason string) {
 	r.t.Errorf("critest: no container %q runs; there are:\n%s", which, r.describe())
 }
 
+// SetPID has the runtime report a process id as that of the container's first process.
+func (r *Runtime) SetPID(which string, pid int) {
+	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.find(which); c != nil {
+		c.pid = pid
+		return
+	}
+	r.t.Errorf("critest: no container %q; there are:\n%s", which, r.describe())
+}
+
 // LoseTrack makes a running container's state unknown to the runtime.
 func (r *Runtime) LoseTrack(which string) {
 	r.t.Helper()

@@ -19,6 +19,7 @@ type BarePod struct {
 	Command         []string
 	Logs            string // folder for its logs
 	Grace           int64  // seconds that Stop gives it
+	Cgroup          string // the parent of its cgroups; "": the runtime's own choice
 
 	Sandbox, Container string // ids, set by Start
 	attempt            uint32
@@ -26,6 +27,14 @@ type BarePod struct {
 
 // Start runs the sandbox and starts the container.
 func (p *BarePod) Start(ctx context.Context, c *CRI) error {
+	if err := p.StartSandbox(ctx, c); err != nil {
+		return err
+	}
+	return p.StartContainer(ctx, c)
+}
+
+// StartSandbox runs the sandbox.
+func (p *BarePod) StartSandbox(ctx context.Context, c *CRI) error {
 	config := p.sandboxConfig()
 	if err := os.MkdirAll(config.LogDirectory, 0o755); err != nil {
 		return fmt.Errorf("start pod %s: %w", p.Name, err)
@@ -35,30 +44,44 @@ func (p *BarePod) Start(ctx context.Context, c *CRI) error {
 		return fmt.Errorf("run sandbox of %s: %w", p.Name, err)
 	}
 	p.Sandbox = s.PodSandboxId
-	return p.StartContainer(ctx, c)
+	return nil
 }
 
 // StartContainer creates and starts the container, or its successor.
 func (p *BarePod) StartContainer(ctx context.Context, c *CRI) error {
+	call, err := p.TryContainer(ctx, c, func(*rt.ContainerConfig) {})
+	if err != nil {
+		return fmt.Errorf("%s of %s: %w", call, p.Name, err)
+	}
+	return nil
+}
+
+// TryContainer creates and starts the container, or its successor, with a configuration
+// that change has made of its own, and returns the call that was made last.
+func (p *BarePod) TryContainer(ctx context.Context, c *CRI, change func(*rt.ContainerConfig)) (call string, err error) {
+	config := p.containerConfig()
+	change(config)
+	p.attempt++
+	r, err := c.Runtime.CreateContainer(ctx, &rt.CreateContainerRequest{PodSandboxId: p.Sandbox, SandboxConfig: p.sandboxConfig(), Config: config})
+	if err != nil {
+		return "CreateContainer", err
+	}
+	p.Container = r.ContainerId
+	_, err = c.Runtime.StartContainer(ctx, &rt.StartContainerRequest{ContainerId: p.Container})
+	return "StartContainer", err
+}
+
+func (p *BarePod) containerConfig() *rt.ContainerConfig {
 	labels := p.labels()
 	labels[labelContainer] = "main"
-	r, err := c.Runtime.CreateContainer(ctx, &rt.CreateContainerRequest{PodSandboxId: p.Sandbox, SandboxConfig: p.sandboxConfig(), Config: &rt.ContainerConfig{
+	return &rt.ContainerConfig{
 		Metadata: &rt.ContainerMetadata{Name: "main", Attempt: p.attempt}, Image: &rt.ImageSpec{Image: Busybox, UserSpecifiedImage: Busybox}, Labels: labels,
 		Command: p.Command, LogPath: fmt.Sprintf("main-%d.log", p.attempt),
 		Linux: &rt.LinuxContainerConfig{
 			Resources:       &rt.LinuxContainerResources{CpuShares: 10},
 			SecurityContext: &rt.LinuxContainerSecurityContext{NamespaceOptions: p.namespaces()},
 		},
-	}})
-	if err != nil {
-		return fmt.Errorf("create container of %s: %w", p.Name, err)
 	}
-	p.Container = r.ContainerId
-	p.attempt++
-	if _, err := c.Runtime.StartContainer(ctx, &rt.StartContainerRequest{ContainerId: p.Container}); err != nil {
-		return fmt.Errorf("start container of %s: %w", p.Name, err)
-	}
-	return nil
 }
 
 // Stop stops the container with Grace, then stops and removes the sandbox.
@@ -86,7 +109,7 @@ func (p *BarePod) sandboxConfig() *rt.PodSandboxConfig {
 		Metadata:     &rt.PodSandboxMetadata{Name: p.Name, Namespace: p.Namespace, Uid: p.Name},
 		Labels:       p.labels(),
 		LogDirectory: filepath.Join(p.Logs, p.Name),
-		Linux: &rt.LinuxPodSandboxConfig{SecurityContext: &rt.LinuxSandboxSecurityContext{
+		Linux: &rt.LinuxPodSandboxConfig{CgroupParent: p.Cgroup, SecurityContext: &rt.LinuxSandboxSecurityContext{
 			NamespaceOptions: p.namespaces(),
 			// As the kubelet and monopod ask for every sandbox; it costs runc some 15 ms.
 			Seccomp: &rt.SecurityProfile{ProfileType: rt.SecurityProfile_RuntimeDefault},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -167,4 +169,20 @@ func (c *CRI) Pull(ctx context.Context, image string) error {
 		return fmt.Errorf("pull %s: %w", image, err)
 	}
 	return nil
+}
+
+// Exec runs a command in a container and waits for its end. A command that ends with another code
+// than 0 is no error.
+func (c *CRI) Exec(ctx context.Context, container string, command ...string) error {
+	_, err := c.Runtime.ExecSync(ctx, &rt.ExecSyncRequest{ContainerId: container, Cmd: command, Timeout: 10})
+	return err
+}
+
+// Words returns what the runtime said in an error of one of its calls, "" if err has none.
+func Words(err error) string {
+	var said interface{ GRPCStatus() *status.Status }
+	if errors.As(err, &said) {
+		return said.GRPCStatus().Message()
+	}
+	return ""
 }

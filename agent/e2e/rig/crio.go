@@ -217,6 +217,18 @@ exec ` + path + ` "$@"
 	return file, os.WriteFile(file, []byte(script), 0o755)
 }
 
+// Monitors returns the conmons of a container, which alone tell CRI-O of the container's end; none
+// where the runtime is another one.
+func (r *Runtime) Monitors(id string) []int {
+	var pids []int
+	for _, pid := range (remains{dir: filepath.Dir(r.Dir)}).processes(conmons) {
+		if args := strings.Fields(commandLine(pid)); slices.Contains(args, id) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // unifiedCgroups says whether cgroups are those of version 2.
 func unifiedCgroups() bool {
 	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")

@@ -75,7 +75,7 @@ func allPids() []int {
 // bundles are the folders of sandboxes and containers in the runtime's state; their
 // base names are the ids.
 func (r remains) bundles() []string {
-	found := r.kept("state/io.containerd.runtime.v2.task/k8s.io/*", "root/io.containerd.runtime.v2.task/k8s.io/*", "oci/*")
+	found := r.kept("state/io.containerd.runtime.v2.task/k8s.io/*", "root/io.containerd.runtime.v2.task/k8s.io/*", "oci/[^.]*") // crun keeps hidden files there
 	for _, data := range r.kept("root/overlay-containers/*/userdata", "state/overlay-containers/*/userdata") {
 		found = append(found, filepath.Dir(data))
 	}
@@ -167,6 +167,23 @@ func makeCgroup(path string) error {
 		}
 	}
 	return nil
+}
+
+// LimitedCgroup makes a cgroup whose processes may have so many bytes of memory, and returns its
+// path in the hierarchies.
+func (r *Rig) LimitedCgroup(name string, bytes int64) (string, error) {
+	path := r.remains.cgroupPrefix() + name
+	if err := makeCgroup(path); err != nil {
+		return "", err
+	}
+	for _, mount := range hierarchies() {
+		for _, file := range []string{"memory.limit_in_bytes", "memory.max"} {
+			if err := os.WriteFile(mount+path+"/"+file, []byte(strconv.FormatInt(bytes, 10)), 0); err == nil {
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("limit the memory of cgroup %s: no hierarchy has that limit", path)
 }
 
 // hierarchies returns where cgroups are mounted.
