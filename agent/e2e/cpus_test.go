@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
+	v1 "k8s.io/api/core/v1"
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
@@ -26,10 +27,12 @@ func givesContainersCPUsOfTheirOwn(w *world) {
 	w.start()
 	w.write("shares", fmt.Sprintf(onCPUs, ""))
 	w.running("shares")
+	w.phase("shares", v1.PodRunning)
 	all := w.cpusOf("shares")
 	w.write("owns", fmt.Sprintf(onCPUs, `
     resources: {limits: {cpu: 1, memory: 64Mi}}`))
 	w.running("owns")
+	w.phase("owns", v1.PodRunning) // the agent knows, too
 	own := w.cpusOf("owns")
 	if own == "0" || strings.ContainsAny(own, ",-") {
 		w.Fatalf("it has the processors %s for itself, and 0 is reserved", own)

@@ -98,7 +98,7 @@ func (w *world) opens(pod, path string) {
 // makes a node of it.
 func (w *world) opensNoOther(pod string) {
 	w.Helper()
-	script := fmt.Sprintf("mknod /other c %d %d && (exec 3<>/other && echo opened) 2>&1; rm /other", unix.Major(otherDevice), unix.Minor(otherDevice))
+	script := fmt.Sprintf("{ mknod /other c %d %d && (exec 3<>/other && echo opened); } 2>&1; rm -f /other", unix.Major(otherDevice), unix.Minor(otherDevice))
 	out, err := w.agent.CLI(w.Context(), "exec", w.ns+"/"+pod, "--", "sh", "-c", script)
 	if err != nil || !strings.Contains(out, "Operation not permitted") {
 		w.Errorf("%s opens another device: %s %v", pod, out, err)
