@@ -36,7 +36,9 @@ mv /etc/monopod/config.before /etc/monopod/config.yaml; systemctl restart monopo
 			return b.all(`pgrep -f '^sh -c trap' >/run/main`, `monopod images | grep -F 'in archive /media/stick/images/images.tar'`, pull).err
 		},
 		func() error { return b.until(`monopod ps 2>&1 | grep -F '/media/stick/manifests: does not exist'`) },
-		func() error { return b.until(`systemctl show -P StatusText monopod | grep '^1 pod: 1 running; 1 problem in manifests'`) },
+		func() error {
+			return b.until(`systemctl show -P StatusText monopod | grep '^1 pod: 1 running; 1 problem in manifests'`)
+		},
 		func() error { return b.all(same, back).err },
 		b.noPods,
 	} {
