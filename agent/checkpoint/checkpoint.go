@@ -56,11 +56,11 @@ type Checkpoint struct {
 	// continues to run.
 	KillDecisions map[string]KillDecision `json:"condemned,omitempty"`
 
-	HooksDone      map[string]string `json:"hooked,omitempty"`   // by container name: the id of the attempt whose postStart hook is done
-	Reloaded       map[string]string `json:"reloaded,omitempty"` // by container id: what it was told of, see objects.Set.EnvOf
-	Result         *Result           `json:"verdict,omitempty"`  // how the pod ends once it is stopped; nil: it runs on
-	Marks          map[string]string `json:"marks,omitempty"`    // by container name: the back-off mark of its first attempt after a reset
-	ReplaceSandbox string            `json:"renew,omitempty"`    // id of the sandbox that a restart request replaces
+	HooksDone      map[string]string `json:"hooked,omitempty"`  // by container name: the id of the attempt whose postStart hook is done
+	Told           map[string]Told   `json:"told,omitempty"`    // by container id, of those that are told of changed config
+	Result         *Result           `json:"verdict,omitempty"` // how the pod ends once it is stopped; nil: it runs on
+	Marks          map[string]string `json:"marks,omitempty"`   // by container name: the back-off mark of its first attempt after a reset
+	ReplaceSandbox string            `json:"renew,omitempty"`   // id of the sandbox that a restart request replaces
 	// Excused is how many attempts of a Job's containers ended by an interruption, by container
 	// name. Older agents count them as attempts of the Job.
 	Excused map[string]uint32 `json:"excused,omitempty"`
@@ -173,19 +173,6 @@ func (c *Checkpoint) WithHookDone(name, id string) *Checkpoint {
 		d.HooksDone = map[string]string{}
 	}
 	d.HooksDone[name] = id
-	return &d
-}
-
-// WithReloaded returns a copy that records of what a container was told, and drops such records of
-// containers that are gone.
-func (c *Checkpoint) WithReloaded(id, words string, has func(id string) bool) *Checkpoint {
-	d := *c
-	d.Reloaded = maps.Clone(c.Reloaded)
-	maps.DeleteFunc(d.Reloaded, func(id, _ string) bool { return !has(id) })
-	if d.Reloaded == nil {
-		d.Reloaded = map[string]string{}
-	}
-	d.Reloaded[id] = words
 	return &d
 }
 

@@ -47,6 +47,7 @@ type Files struct {
 	settingUp sync.Mutex      // volumes and /etc/hosts: one container at a time
 	refreshAt time.Time       // when volumes must be updated to their objects; zero: they are up to date. Of FollowObjects
 	unshown   saidonce.Error  // why they are not, likewise
+	former    []string        // names of those that are not, likewise
 	lacks     saidonce.Errors // what containers run without, by its kind and their names
 	sweeps    sweeps
 }

@@ -21,15 +21,16 @@ func (f *Files) FollowObjects(ctx context.Context, p *manifests.Pod, n *podspec.
 		f.refreshAt = now
 	}
 	if !runs {
-		f.refreshAt = time.Time{} // they are set up before containers start
+		f.refreshAt, f.former = time.Time{}, nil // they are set up before containers start
 	}
 	if f.refreshAt.IsZero() || now.Before(f.refreshAt) {
 		return f.refreshAt, nil
 	}
 	f.settingUp.Lock()
 	defer f.settingUp.Unlock()
-	err := volume.Refresh(ctx, f.Disk.Root.Dir, p.Pod, f.volumeInput(p, n))
-	f.refreshAt = (time.Time{})
+	var err error
+	f.former, err = volume.Refresh(ctx, f.Disk.Root.Dir, p.Pod, f.volumeInput(p, n))
+	f.refreshAt = time.Time{}
 	if err != nil {
 		f.refreshAt = now.Add(refreshEvery)
 	}
@@ -38,3 +39,7 @@ func (f *Files) FollowObjects(ctx context.Context, p *manifests.Pod, n *podspec.
 	}
 	return f.refreshAt, err
 }
+
+// Former returns the names of the volumes that keep their former content, as FollowObjects could not
+// update them.
+func (f *Files) Former() []string { return f.former }

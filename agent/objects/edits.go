@@ -145,7 +145,8 @@ func (e *Edit) reacts(pod *v1.Pod, container string) (restarts bool) {
 
 // runsOnce reports whether a container is an init container that is not a sidecar.
 func runsOnce(pod *v1.Pod, c *v1.Container) bool {
-	return c.RestartPolicy == nil && slices.ContainsFunc(pod.Spec.InitContainers, func(i v1.Container) bool { return i.Name == c.Name })
+	isSidecar := c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+	return !isSidecar && slices.ContainsFunc(pod.Spec.InitContainers, func(i v1.Container) bool { return i.Name == c.Name })
 }
 
 // addContainer is add for a container's variables.

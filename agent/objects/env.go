@@ -14,14 +14,22 @@ import (
 )
 
 // Env is EnvOf for the containers to which something happens when an object has changed; nil: there
-// are none.
+// are none. One that is told of a change needs nothing for its variables.
 func (s *Set) Env(pod *v1.Pod) map[string]string {
 	if !annotations.HasReactions(pod) {
 		return nil
 	}
-	all := s.EnvOf(pod)
-	maps.DeleteFunc(all, func(container, _ string) bool { return !annotations.ReactionOf(pod, container).IsSet() })
-	return all
+	out := map[string]string{}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		reaction := annotations.ReactionOf(pod, c.Name)
+		if !reaction.IsSet() {
+			continue
+		}
+		if words := s.wordsOf(pod, &c, reaction.Reloads()); words != "" {
+			out[c.Name] = words
+		}
+	}
+	return out
 }
 
 // inVolume is the prefix of words about what a container mounts. Former agents did not record them,
@@ -35,14 +43,25 @@ const inVolume = "volume/"
 func (s *Set) EnvOf(pod *v1.Pod) map[string]string {
 	out := map[string]string{}
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		env, files := envRefs(pod.Namespace, &c), mountedRefs(pod, &c)
-		missing := slices.ContainsFunc(slices.Concat(env, files), func(r ref) bool { text, _ := r.missing(s); return text != "" })
-		if len(env)+len(files) > 0 && !missing {
-			words := append(s.words("", string(pod.UID), env), s.words(inVolume, string(pod.UID), files)...)
-			out[c.Name] = strings.Join(words, " ")
+		if words := s.wordsOf(pod, &c, false); words != "" {
+			out[c.Name] = words
 		}
 	}
 	return out
+}
+
+// wordsOf returns the words of a container; "": it uses no object, or one is missing. runsOn: it does
+// not start anew, so that its variables need nothing.
+func (s *Set) wordsOf(pod *v1.Pod, c *v1.Container, runsOn bool) string {
+	env, files := envRefs(pod.Namespace, c), mountedRefs(pod, c)
+	needs := files
+	if !runsOn {
+		needs = slices.Concat(env, files)
+	}
+	if slices.ContainsFunc(needs, func(r ref) bool { text, _ := r.missing(s); return text != "" }) {
+		return ""
+	}
+	return strings.Join(append(s.words("", string(pod.UID), env), s.words(inVolume, string(pod.UID), files)...), " ")
 }
 
 // mountedRefs returns the references of the volumes that a container mounts.

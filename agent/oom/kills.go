@@ -40,9 +40,10 @@ func (k *Kills) add(kill Kill) {
 	k.all = append(k.all, kill)
 }
 
-// Last returns the last kill in the container with this id, which has ended; nil: none is known. The
-// kernel logs a kill before the process ends, so the log is read up to now if it may not have been
-// since then: what the end is said to be may be decided by this answer for good.
+// Last returns the last kill in the container with this id, which has ended; nil: none is known. What
+// the end is said to be may be decided by this answer for good, so the log is read up to now if it
+// may not have been since then. The kernel logs which process it is going to kill before that ends,
+// and that it has killed it moments later: the former is enough.
 func (k *Kills) Last(id string, ended time.Time) *Kill {
 	if k == nil {
 		return nil
@@ -51,6 +52,11 @@ func (k *Kills) Last(id string, ended time.Time) *Kill {
 	defer k.mu.Unlock()
 	if !k.isUpToDate || time.Since(ended) < lately {
 		_ = k.raw.Control(func(fd uintptr) { _ = k.readOn(int(fd)) }) // Watch meets the error, too
+	}
+	if chosen := k.report.chosen; chosen != nil && chosen.In(id) {
+		kill := *chosen
+		kill.At = ended
+		return &kill
 	}
 	for at := len(k.all) - 1; at >= 0; at-- {
 		if k.all[at].In(id) {

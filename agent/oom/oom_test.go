@@ -210,3 +210,29 @@ func TestAnEndIsJudgedByAllThatWasLogged(t *testing.T) {
 		t.Errorf("%v are handed on, %v", seen, err)
 	}
 }
+
+// The kernel sends the signal before it logs that it did (Linux, __oom_kill_process), after it has
+// logged its choice: a container may end between the two.
+func TestAContainerThatEndsBeforeItsKillIsLogged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kmsg")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kernel, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kernel.Close()
+	kills, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kills.Close()
+	chosen, _, _ := strings.Cut(logged(t, ofContainer, 0), "\n")
+	if _, err := kernel.WriteString(chosen + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if k := kills.Last("f51", time.Now()); k == nil {
+		t.Error("nothing is known of the process that the kernel kills")
+	}
+}

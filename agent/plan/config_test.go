@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/manifests/annotations"
@@ -38,27 +39,29 @@ func TestPlanOfChangedConfig(t *testing.T) {
 }
 
 func TestWhichConfigIsOutdated(t *testing.T) {
+	const restart, reload = `restart with the changed ConfigMap "app"`, `reload with the changed ConfigMap "app"`
 	for name, row := range map[string]struct {
 		is       pleg.Container
 		reaction string
-		told     string
+		told     checkpoint.Told
 		want     string
 	}{
-		"one that runs with config of before":       {made(up("a", 0), "configmap/app=1"), "restart", "", `restart with the changed ConfigMap "app"`},
-		"one that reloads":                          {made(up("a", 0), "configmap/app=1"), "signal:HUP", "", `reload with the changed ConfigMap "app"`},
-		"one that was told":                         {made(up("a", 0), "configmap/app=1"), "signal:HUP", "configmap/app=2", ""},
-		"one that was told of another one":          {made(up("a", 0), "configmap/app=2"), "exec:reload", "configmap/app=3", `reload with the changed ConfigMap "app"`},
-		"one that was told, and is to restart now":  {made(up("a", 0), "configmap/app=1"), "restart", "configmap/app=2", `restart with the changed ConfigMap "app"`},
-		"one whose kill is decided is no more":      {renew(made(up("a", 0), "configmap/app=1")), "restart", "", ""},
-		"one that does not run":                     {made(exit("a", 0, 1, 0, ""), "configmap/app=1"), "restart", "", ""},
-		"one of which it is not known what it uses": {up("a", 0), "restart", "", ""},
+		"one that runs with config of before":                       {made(up("a", 0), "configmap/app=1"), "restart", checkpoint.Told{}, restart},
+		"one that reloads":                                          {made(up("a", 0), "configmap/app=1"), "signal:HUP", checkpoint.Told{}, reload},
+		"one that was told":                                         {made(up("a", 0), "configmap/app=1"), "signal:HUP", checkpoint.Told{Words: "configmap/app=2"}, ""},
+		"one that was told of another one":                          {made(up("a", 0), "configmap/app=2"), "exec:reload", checkpoint.Told{Words: "configmap/app=3"}, reload},
+		"one that may have read another one":                        {made(up("a", 0), "configmap/app=2"), "exec:reload", checkpoint.Told{MayHave: []string{"configmap/app=3", "configmap/app=2"}}, reload},
+		"one that was told, and is to restart now":                  {made(up("a", 0), "configmap/app=1"), "restart", checkpoint.Told{Words: "configmap/app=2"}, restart},
+		"one that was told of another one, and is to restart now":   {made(up("a", 0), "configmap/app=2"), "restart", checkpoint.Told{Words: "configmap/app=3"}, restart},
+		"one that may have read another one, and is to restart now": {made(up("a", 0), "configmap/app=2"), "restart", checkpoint.Told{MayHave: []string{"configmap/app=3"}}, restart},
+		"one whose kill is decided is no more":                      {renew(made(up("a", 0), "configmap/app=1")), "restart", checkpoint.Told{}, ""},
+		"one that does not run":                                     {made(exit("a", 0, 1, 0, ""), "configmap/app=1"), "restart", checkpoint.Told{}, ""},
+		"one of which it is not known what it uses":                 {up("a", 0), "restart", checkpoint.Told{}, ""},
 	} {
 		s := (scene{Pod: pod(v1.RestartPolicyAlways, "a"), Accepted: true, Here: world(row.is), Change: func(s *plan.Facts) {
 			s.Pod.Annotations = map[string]string{annotations.OnConfigChange: row.reaction}
 			s.Env = map[string]string{"a": "configmap/app=2"}
-			if row.told != "" {
-				s.Checkpoint().Reloaded = map[string]string{row.is.ID: row.told}
-			}
+			s.Checkpoint().Told = map[string]checkpoint.Told{row.is.ID: row.told}
 		}}).Facts()
 		if got := s.Outdated(); got != row.want {
 			t.Errorf("%s: %q, want %q", name, got, row.want)
@@ -85,17 +88,22 @@ func TestPlanOfContainersThatReload(t *testing.T) {
 	checkPlans(t, []row{
 		{"it is told of the change, and no other one", former(change(func(*plan.Facts) {})), "reload container a a0"},
 		{"but not while the gate is shut", former(change(func(s *plan.Facts) { s.Restarts = false })), ""},
-		{"nor before its volumes show it", former(change(func(s *plan.Facts) { s.Refresh = later(s) })), "|wake in 1s"},
+		{"nor before a volume shows it that it mounts", former(change(func(s *plan.Facts) {
+			s.Pod.Spec.Containers[0].VolumeMounts, s.Former = []v1.VolumeMount{{Name: "v"}}, []string{"v"}
+		})), ""},
+		{"but without another one", former(change(func(s *plan.Facts) { s.Former = []string{"v"} })), "reload container a a0"},
 		{"nor while it is being told", former(was(plan.Reloading{Words: "configmap/app=2"})), ""},
 		{"nor before the next try", former(change(func(s *plan.Facts) {
-			s.Reloading = map[string]plan.Reloading{"a0": {Words: "configmap/app=2", Retry: later(s)}}
+			s.Reloading = map[string]plan.Reloading{"a0": {Words: "configmap/app=2", By: "SIGHUP", Retry: later(s)}}
 		})), "|wake in 1s"},
-		{"but at once if it has changed again", former(change(func(s *plan.Facts) {
-			s.Reloading = map[string]plan.Reloading{"a0": {Words: "configmap/app=3", Retry: later(s)}}
+		{"but at once if it is told otherwise now", former(change(func(s *plan.Facts) {
+			s.Reloading = map[string]plan.Reloading{"a0": {Words: "configmap/app=2", By: "SIGUSR1", Retry: later(s)}}
 		})), "reload container a a0"},
-		{"nor after it was told, if that is not on disk", former(was(plan.Reloading{Words: "configmap/app=2", Told: true})), ""},
+		{"but at once if it has changed again", former(change(func(s *plan.Facts) {
+			s.Reloading = map[string]plan.Reloading{"a0": {Words: "configmap/app=3", By: "SIGHUP", Retry: later(s)}}
+		})), "reload container a a0"},
 		{"one that was told is not told again", former(change(func(s *plan.Facts) {
-			s.Checkpoint().Reloaded = map[string]string{"a0": "configmap/app=2"}
+			s.Checkpoint().Told = map[string]checkpoint.Told{"a0": {Words: "configmap/app=2"}}
 		})), ""},
 	})
 }

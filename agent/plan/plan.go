@@ -48,6 +48,7 @@ type Facts struct {
 	Restarts   bool           // running containers may restart, or be told, for a change of Env
 	Edits      []message.Text // the effects of edits of its objects on the running containers
 	Refresh    time.Time      // when its volumes must be updated; zero: they are up to date
+	Former     []string       // names of volumes that could not be updated
 	Volumes    bool           // the pod has volumes on disk that do not outlive its end
 	Unaccepted time.Time      // until then Pod is the former version, since the desired one was not saved; zero: Pod is the desired one
 	Halted     Halt           // why the desired pod may not run; zero: it may

@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
-	"monopod/agent/objects"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/agent/probe"
@@ -76,33 +75,36 @@ func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.Kil
 // container are made of, and for which the container is to restart or to be told; "": none.
 func (s *Facts) outdated(c *v1.Container, n *pleg.Container) string {
 	once := podspec.IsInit(s.Pod.Pod, c) && !podspec.Restartable(c)
-	now, had := s.Env[c.Name], n.EnvObjects
-	if told := s.told(n.ID); told != "" && annotations.ReactionOf(s.Pod.Pod, c.Name).Reloads() {
-		had = told
-	}
-	if now == "" || had == "" || once {
+	now := s.Env[c.Name]
+	if now == "" || n.EnvObjects == "" || once {
 		return ""
 	}
-	return objects.Changed(had, now)
+	return s.changed(n, annotations.ReactionOf(s.Pod.Pod, c.Name), now)
 }
 
-// Outdated returns what a running container is to do for a changed object, such as `restart with the
-// changed ConfigMap "a"`; "": nothing, or that is decided already.
+// Outdated returns what running containers are to do for changed objects, such as `restart with the
+// changed ConfigMap "a"`, each once; "": nothing, or that is decided already.
 func (s *Facts) Outdated() string {
 	i := s.Instance()
+	var all []string
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {
 		n := i.Newest(c.Name)
 		if n == nil || !n.Running() || n.Kill != nil {
 			continue
 		}
-		if name := s.outdated(c, n); name != "" {
-			if annotations.ReactionOf(s.Pod.Pod, c.Name).Reloads() {
-				return "reload with the changed " + name
-			}
-			return "restart with the changed " + name
+		name := s.outdated(c, n)
+		if name == "" {
+			continue
+		}
+		do := "restart with the changed " + name
+		if annotations.ReactionOf(s.Pod.Pod, c.Name).Reloads() {
+			do = "reload with the changed " + name
+		}
+		if !slices.Contains(all, do) {
+			all = append(all, do)
 		}
 	}
-	return ""
+	return strings.Join(all, ", ")
 }
 
 // Health reports whether a running container has started and is ready, according to its probes.

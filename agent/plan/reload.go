@@ -1,50 +1,84 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"monopod/agent/message"
+	"monopod/agent/objects"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/manifests/annotations"
 )
 
-// Reloading is a container that is being told of its changed config, was told, or was not: it failed.
+// Reloading is a container that is being told of its changed config, or was not told: it failed.
 type Reloading struct {
 	Words string       // of what, see objects.Set.EnvOf
-	Told  bool         // it was told
-	Retry time.Time    // when it is tried again; zero: it did not fail
-	Text  message.Text // why it failed; empty: it did not
+	By    string       // how, see annotations.Reaction.String
+	Retry time.Time    // when it is tried again; zero: it is being told
+	Text  message.Text // why it failed; empty: it is being told
 }
 
 // planReloads tells the running containers whose volumes show the changed objects, and for which the
 // pod requests that they are told.
 func (s *Facts) planReloads(p *Plan, i *pleg.Instance) {
-	if !s.Restarts || !s.Refresh.IsZero() {
+	if !s.Restarts {
 		return
 	}
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {
 		n := i.Newest(c.Name)
-		if n == nil || !n.Running() || n.Kill != nil || !annotations.ReactionOf(s.Pod.Pod, c.Name).Reloads() {
+		if n == nil || !s.isToReload(c, n) || s.showsFormer(c) {
 			continue
 		}
-		changed := s.outdated(c, n)
 		last, begun := s.Reloading[n.ID]
+		isSame := last.Words == s.Env[c.Name] && last.By == annotations.ReactionOf(s.Pod.Pod, c.Name).String()
 		switch {
-		case changed == "":
-		case begun && !last.Told && last.Retry.IsZero(): // it is being told
-		case last.Words == s.Env[c.Name] && s.Now.Before(last.Retry):
+		case begun && last.Retry.IsZero(): // it is being told
+		case isSame && s.Now.Before(last.Retry):
 			p.wakeAt(last.Retry)
 		default:
-			p.then(Action{Do: DoReload, UID: i.UID, ID: n.ID, Name: c.Name, Beside: true, Text: s.Env[c.Name], Reason: changed + " has changed"})
+			p.then(Action{Do: DoReload, UID: i.UID, ID: n.ID, Name: c.Name, Beside: true, Text: s.Env[c.Name], Reason: s.outdated(c, n) + " has changed"})
 		}
 	}
 }
 
-// told returns of what a container was told last; "": of nothing.
-func (s *Facts) told(id string) string {
-	if last := s.Reloading[id]; last.Told { // the disk may not have taken it
-		return last.Words
+// isToReload reports whether a container must be told of a change.
+func (s *Facts) isToReload(c *v1.Container, n *pleg.Container) bool {
+	return n.Running() && n.Kill == nil && annotations.ReactionOf(s.Pod.Pod, c.Name).Reloads() && s.outdated(c, n) != ""
+}
+
+// showsFormer reports whether a container mounts a volume that could not be updated.
+func (s *Facts) showsFormer(c *v1.Container) bool {
+	return slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return slices.Contains(s.Former, m.Name) })
+}
+
+// ReloadTrouble returns why a container is not told of a change, and when that is tried again; empty:
+// it is told, or need not or may not be now.
+func (s *Facts) ReloadTrouble(c *v1.Container, n *pleg.Container) message.Text {
+	if !s.Restarts || !s.isToReload(c, n) {
+		return message.Text{}
 	}
-	return s.Checkpoint().Reloaded[id]
+	return s.Reloading[n.ID].Text
+}
+
+// changed returns the name of an object that has changed since the container was made, for a
+// restart, or was told, for a reload; "": none. now is what it would be made of. What it may have
+// read when telling it failed counts, too.
+func (s *Facts) changed(n *pleg.Container, by annotations.Reaction, now string) string {
+	told := s.Checkpoint().Told[n.ID]
+	had := append([]string{n.EnvObjects, told.Words}, told.MayHave...)
+	if by.Reloads() && told.Words != "" {
+		had = had[1:]
+	}
+	for _, was := range had {
+		if was == "" {
+			continue
+		}
+		if name := objects.Changed(was, now); name != "" {
+			return name
+		}
+	}
+	return ""
 }

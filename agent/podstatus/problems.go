@@ -49,7 +49,7 @@ func Problems(s *plan.Facts) []message.Text {
 		if n == nil || !n.Running() {
 			continue
 		}
-		if text := s.Reloading[n.ID].Text; text.String() != "" {
+		if text := s.ReloadTrouble(c, n); text.String() != "" {
 			out = append(out, text)
 		}
 		for _, text := range s.Probes[n.ID].Failing {

@@ -247,7 +247,7 @@ func TestFilesThatTakeTooMuchAreNotMade(t *testing.T) {
 	m, err := SetUp(t.Context(), root, small, in)
 	must(t, err)
 	in.Objects = large
-	if err := Refresh(t.Context(), root, small, in); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := Refresh(t.Context(), root, small, in); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
 	if b, err := os.ReadFile(filepath.Join(m["v"].HostPath, "7")); string(b) != "hidden" || err != nil {

@@ -21,7 +21,7 @@ func TestRefreshUpdatesOnlyWhatShowsObjects(t *testing.T) {
 	mounts := []v1.VolumeMount{{Name: "gone", MountPath: "/g"}, {Name: "m", MountPath: "/m"}, {Name: "e", MountPath: "/e"}}
 	p.Spec.Containers = []v1.Container{{Name: "c", VolumeMounts: mounts}}
 	in := input()
-	err := Refresh(t.Context(), root, p, in)
+	_, err := Refresh(t.Context(), root, p, in)
 	if err == nil || err.Error() != `MountVolume.SetUp failed for volume "gone" : configmap "missing" not found` {
 		t.Errorf("error %v", err)
 	}
@@ -30,7 +30,7 @@ func TestRefreshUpdatesOnlyWhatShowsObjects(t *testing.T) {
 		t.Errorf("shows %q, %v", text, err)
 	}
 	in.Objects.(objects).configMaps["m"].Data["a"] = "other"
-	if err := Refresh(t.Context(), root, p, in); err == nil || strings.Contains(err.Error(), `"m"`) {
+	if former, err := Refresh(t.Context(), root, p, in); err == nil || len(former) != 1 || strings.Contains(err.Error(), `"m"`) {
 		t.Errorf("error %v", err)
 	}
 	if text, _ := os.ReadFile(shown); string(text) != "other" {

@@ -107,11 +107,14 @@ func fits(p *v1.Pod, in Input) error {
 }
 
 // Refresh updates the volumes of a running pod that show ConfigMaps or Secrets, and leaves all
-// others unchanged. A volume that cannot be updated keeps its content. Refresh joins the errors of
-// all volumes.
-func Refresh(ctx context.Context, root string, p *v1.Pod, in Input) error {
+// others unchanged. A volume that cannot be updated keeps its content: former has their names. Refresh
+// joins the errors of all volumes.
+func Refresh(ctx context.Context, root string, p *v1.Pod, in Input) (former []string, err error) {
 	if err := fits(p, in); err != nil {
-		return err
+		for i := range p.Spec.Volumes {
+			former = append(former, p.Spec.Volumes[i].Name)
+		}
+		return former, err
 	}
 	s, used := newSetup(root, p, in), mounted(p)
 	var errs []error
@@ -121,10 +124,10 @@ func Refresh(ctx context.Context, root string, p *v1.Pod, in Input) error {
 			continue
 		}
 		if _, err := s.files(ctx, v); err != nil {
-			errs = append(errs, setUpError(v, err))
+			errs, former = append(errs, setUpError(v, err)), append(former, v.Name)
 		}
 	}
-	return errors.Join(errs...)
+	return former, errors.Join(errs...)
 }
 
 func setUpError(v *v1.Volume, err error) error {

@@ -24,8 +24,9 @@ func (p *pod) save(c *checkpoint.Checkpoint, save func(*checkpoint.Checkpoint) e
 }
 
 // rememberOrWarn saves a checkpoint; what describes its content, for the log. Neither a full disk
-// nor a power cut stops the work: a restarted agent decides the same again.
-func (p *pod) rememberOrWarn(c *checkpoint.Checkpoint, what string) {
+// nor a power cut stops the work: a restarted agent decides the same again. It reports whether the
+// disk took it.
+func (p *pod) rememberOrWarn(c *checkpoint.Checkpoint, what string) (saved bool) {
 	err := p.save(c, p.shared.Disk.Root.SaveLightly)
 	if p.unsaved.IsNew(what, err) {
 		p.log.Warn("checkpoint is not saved; a restarted agent does not know "+what, "err", err)
@@ -33,6 +34,7 @@ func (p *pod) rememberOrWarn(c *checkpoint.Checkpoint, what string) {
 	if err != nil {
 		p.setKnown(c, true)
 	}
+	return err == nil
 }
 
 // setKnown makes c the checkpoint of its instance. failed: it could not be

@@ -79,6 +79,7 @@ func (w *Worker) followObjects(s *plan.Facts) {
 		w.pod.log.Warn("volumes keep their content", "reason", "FailedMount", "err", err)
 		w.pod.shared.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedMount", message.Private(err.Error()))
 	}
+	s.Former = w.pod.files.Former()
 }
 
 // takeRestartRequests saves the restart requests, for the plan of this pass, and

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -65,15 +66,32 @@ func ParseReaction(text string) (r Reaction, err error) {
 	if !is {
 		return r, errReaction
 	}
-	if !strings.HasPrefix(strings.TrimSpace(command), "[") {
-		r.Command = strings.Fields(command)
-	} else if json.Unmarshal([]byte(command), &r.Command) != nil {
-		return Reaction{}, errReaction
+	r.Command, err = words(command)
+	if err != nil {
+		return Reaction{}, err
 	}
 	if len(r.Command) == 0 || r.Command[0] == "" {
 		return Reaction{}, errReaction
 	}
 	return r, nil
+}
+
+// words returns the words of a command: those between spaces, or those of a list.
+func words(command string) (words []string, err error) {
+	if !strings.HasPrefix(strings.TrimSpace(command), "[") {
+		if strings.ContainsAny(command, "\"'`\\") {
+			return nil, errors.New(`a list where words have spaces or quotes, which mean nothing without one: exec:["sh", "-c", "reload now"]`)
+		}
+		return strings.Fields(command), nil
+	}
+	var list []*string
+	if json.Unmarshal([]byte(command), &list) != nil || slices.Contains(list, nil) {
+		return nil, errReaction
+	}
+	for _, word := range list {
+		words = append(words, *word)
+	}
+	return words, nil
 }
 
 // signal returns the full name of a signal that a program can handle.

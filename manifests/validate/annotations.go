@@ -61,7 +61,9 @@ func (c *checker) reactions(p *field.Path) {
 func (c *checker) runsOn(name string) bool {
 	isNamed := func(c v1.Container) bool { return c.Name == name }
 	return slices.ContainsFunc(c.pod.Spec.Containers, isNamed) ||
-		slices.ContainsFunc(c.pod.Spec.InitContainers, func(c v1.Container) bool { return isNamed(c) && c.RestartPolicy != nil })
+		slices.ContainsFunc(c.pod.Spec.InitContainers, func(c v1.Container) bool {
+			return isNamed(c) && c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+		})
 }
 
 // cdi checks the names of the CDI devices that annotations give to the pod's containers.

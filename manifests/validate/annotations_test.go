@@ -165,3 +165,12 @@ func TestPodsThatCannotFollowATagAreTold(t *testing.T) {
 		checkProblems(t, problems, want)
 	}
 }
+
+// An init container that restarts on failure runs to its end: nothing is ever told to it.
+func TestNothingIsToldToAnInitContainerThatRestartsOnFailure(t *testing.T) {
+	for _, policy := range []string{"OnFailure", "Never"} {
+		_, problems := documents.Decode("/m/x.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {monopod.on-config-change/i: 'signal:HUP'}}\n"+
+			"spec: {initContainers: [{name: i, image: i, restartPolicy: "+policy+"}], containers: [{name: c, image: i}]}\n"), node1)
+		checkProblems(t, problems, `metadata.annotations[monopod.on-config-change/i]: Invalid value: "i": must be the name of a container that runs as long as the pod: one of spec.containers, or an init container with restartPolicy Always`)
+	}
+}
