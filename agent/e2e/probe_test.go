@@ -57,7 +57,7 @@ func tellsWhoIsReady(w *world) {
 		{name: "grpcdown", command: waits, probe: "grpc: {port: 8083}", says: `grpcdown: Readiness probe failed: timeout: failed to connect service "`},
 		{name: "http", command: fmt.Sprintf(web, 8080), probe: "httpGet: {port: 8080, path: /nowhere}", says: "http: Readiness probe failed: HTTP probe failed with statuscode: 404"},
 		{name: "httpdown", command: waits, probe: "httpGet: {port: 8084}", says: `httpdown: Readiness probe failed: Get "http://`},
-		{name: "slow", command: waits, probe: "exec: {command: [sleep, '10']}", says: `slow: Readiness probe failed: command timed out: "sleep 10" timed out after 1s`},
+		{name: "slow", command: waits, probe: "exec: {command: [sleep, '10']}", says: `slow: Readiness probe failed: command timed out`},
 		{name: "tcp", command: waits, probe: "tcpSocket: {port: 8081}", says: "connect: connection refused"},
 	}
 	w.write("well", patients("readiness", "", well))

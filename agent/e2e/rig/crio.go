@@ -134,7 +134,7 @@ container_attach_socket_dir = "%[1]s/%[12]s"
 namespaces_dir = "%[1]s/ns"
 pinns_path = "%[4]s/pinns"
 hooks_dir = ["%[1]s/hooks.d"]
-cdi_spec_dirs = ["%[1]s/cdi"]
+cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi"]
 irqbalance_config_restore_file = "disable"
 enable_pod_events = %[5]v
 [crio.runtime.runtimes.%[2]s]
