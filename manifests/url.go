@@ -42,16 +42,39 @@ func URLName(raw string) string {
 	return text
 }
 
+// nodeInURL stands for the name of the node in the path and the query of a manifest URL.
+const nodeInURL = "{node}"
+
+// NodeURL returns a manifest URL with the name of the node in it, as it is requested.
+func NodeURL(raw, node string) string {
+	return strings.ReplaceAll(raw, nodeInURL, url.PathEscape(node))
+}
+
 // CheckURL returns why manifests cannot be requested from a URL. The error quotes nothing of it.
 func CheckURL(raw string) error {
 	if raw == "" {
 		return nil
 	}
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" || !IsURL(strings.ToLower(raw)) {
+	u, err := url.Parse(NodeURL(raw, "node"))
+	switch {
+	case err != nil || u.Host == "" || !IsURL(strings.ToLower(raw)):
 		return errors.New("not of the form http://HOST/PATH or https://HOST/PATH")
+	case strings.Contains(hostOf(raw), nodeInURL):
+		return errors.New("has {node} in its host: it stands for the node's name in the path and the query alone")
+	case strings.ContainsAny(NodeURL(raw, ""), "{}"):
+		return errors.New("has braces: {node} alone stands for something; write others as %7B and %7D")
 	}
 	return nil
+}
+
+// hostOf returns what stands before the path of a URL, user and password included.
+func hostOf(raw string) string {
+	_, rest, _ := strings.Cut(raw, "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		return rest
+	}
+	return rest[:end]
 }
 
 // knowURL adds the URL as one more file, with its last answer.

@@ -86,6 +86,7 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	if bad := validation.IsDNS1123Subdomain(c.NodeName); len(bad) > 0 {
 		return c, &server.SettingsError{Text: fmt.Sprintf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])}
 	}
+	c.ManifestURL = manifests.NodeURL(c.ManifestURL, c.NodeName)
 	if c.FailSwapOn {
 		if err := checkSwap("/proc/swaps"); err != nil {
 			return c, err

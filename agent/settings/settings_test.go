@@ -51,6 +51,15 @@ func TestCredentialsInAHeaderAreNotSentUnencrypted(t *testing.T) {
 	}
 }
 
+func TestTheURLNamesTheNodeAsItIsCalled(t *testing.T) {
+	c := config.Default()
+	c.NodeName, c.Root, c.ManifestURL = " Edge7", t.TempDir(), "http://h/{node}.yaml"
+	got, err := Complete(c, false)
+	if err != nil || got.ManifestURL != "http://h/edge7.yaml" || Fetch(got, nil).URL != got.ManifestURL {
+		t.Errorf("%q, %v", got.ManifestURL, err)
+	}
+}
+
 func TestReservedCPUsCountInPlaceOfAmounts(t *testing.T) {
 	amounts := func(pairs ...string) v1.ResourceList {
 		list := v1.ResourceList{}
