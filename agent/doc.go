@@ -78,6 +78,7 @@
 //	    docs/                    runs what the docs have a person type, and compares what they quote
 //	manifests/               desired state: files and answers of a URL -> Snapshot
 //	  fetch/ patient/          requests the URL; reads file systems that may never answer
+//	  signature/               proves who signed what a URL gives
 //	  layers/                  several folders, of which later ones win -> one Snapshot
 //	  decode/ shell/           YAML with line numbers; words quoted for a shell
 //	  annotations/             what annotations of pods mean to monopod

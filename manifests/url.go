@@ -19,7 +19,11 @@ type Answer struct {
 	Unproven bool
 	ETag     string // of the body, as the server sent it; "": none
 	Modified string // its Last-Modified; "": none
-	Problem  string // why nothing could be read and the remedy; "": none
+	// Signer is the public key of which the body has a valid signature, as signature.Text writes it,
+	// and Serial the body's serial number; "" and 0: no signature was asked for.
+	Signer  string
+	Serial  int64
+	Problem string // why nothing could be read and the remedy; "": none
 }
 
 // IsURL reports whether a pod's source is a URL rather than the path of a file.
@@ -85,6 +89,7 @@ func (s *Source) knowURL() {
 		s.files[s.urlName] = f
 		s.recallUnclear(s.urlName, f)
 		if s.Cached != nil {
+			s.signer = s.Cached.Signer
 			s.decodeAnswer(f, *s.Cached, time.Time{})
 			s.recallUnclear(s.urlName, f) // the record may be of a later answer than the cached one
 		}
@@ -130,7 +135,8 @@ func (s *Source) answered(a Answer) {
 	case a.Data == nil:
 		f.stale, f.trouble = f.pending, ""
 	default:
-		changed := s.decodeAnswer(f, a, time.Now())
+		changed := s.decodeAnswer(f, a, time.Now()) || a.Signer != s.signer
+		s.signer = a.Signer
 		f.stale, f.trouble = false, ""
 		if changed && s.SaveAnswer != nil && (len(f.Pods)+len(f.Objects) > 0 || !f.mayGive()) {
 			s.keepAnswer(a)

@@ -278,6 +278,23 @@ func TestAnAnswerThatCannotBeSavedCountsAllTheSame(t *testing.T) {
 	p.gets(two(), "a@pods=busybox b@pods=busybox")
 }
 
+// The next agent must know that a body was verified, though another one saved it before that.
+func TestABodyThatIsSignedNowIsSavedAgain(t *testing.T) {
+	unsigned, saved := two(), []Answer{}
+	p := at(t, t.TempDir(), func(c *SourceConfig) {
+		asks(c)
+		c.Cached, c.SaveAnswer = &unsigned, func(a Answer) error { saved = append(saved, a); return nil }
+	})
+	const both = "a@pods=busybox b@pods=busybox"
+	signed := two()
+	signed.Signer, signed.Serial = "key", 7
+	p.gets(signed, both)
+	p.gets(signed, both)
+	if len(saved) != 1 || saved[0].Serial != 7 {
+		t.Errorf("saved %+v", saved)
+	}
+}
+
 func TestURLsAreNamedWithoutSecrets(t *testing.T) {
 	for raw, want := range map[string]string{
 		aURL:                         "https://host/pods",

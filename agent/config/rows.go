@@ -8,6 +8,7 @@ import (
 
 	"monopod/agent/cpus"
 	"monopod/manifests"
+	"monopod/manifests/signature"
 )
 
 // row is a setting: its name, its meaning, and its value's place.
@@ -48,6 +49,7 @@ func agentRows(c *Config) []row {
 		{"manifestURLCertFile", "", restart, path(&c.ManifestURLCert, ""), "Certificate to show it, PEM. (ours)"},
 		{"manifestURLPrivateKeyFile", "", restart, path(&c.ManifestURLKey, ""), "Its private key. (ours)"},
 		{"manifestURLTokenFile", "", restart, path(&c.ManifestURLToken, ""), "Bearer token for it. These four files are read again when they change. (ours)"},
+		{"manifestURLPublicKey", "", restart, text(&c.ManifestURLPublicKey, "", signature.CheckPublicKey), "The line that `monopod sign` prints: what the URL gives counts only if that key signed it, beside it as\nURL.sig, with a monopod.serial that is higher than before; \"\" accepts all. See docs/fleet.md. (ours)"},
 		{"allowInsecureManifests", "", restart, boolean(&c.InsecureManifests, false), "Whether other users than root may write the manifests, and so run anything here as root. Without it\nmonopod refuses to start with a new root folder then, and warns with one that it has used before. (ours)"},
 		{"nodeName", "node-name", restart, text(&c.NodeName, "", nodeName), "What pods get as a suffix; \"\" is the host's name at the first start."},
 		{"nodeIP", "node-ip", restart, text(&c.NodeIP, "", isNodeIP), "The machine's address that pods learn and that hostNetwork pods have, or one of each family, the main\none first: 192.0.2.7,2001:db8::7; \"\" is that of the default route. (ours; a kubelet has the flag)"},
