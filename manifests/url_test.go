@@ -293,6 +293,11 @@ func TestABodyThatIsSignedNowIsSavedAgain(t *testing.T) {
 	if len(saved) != 1 || saved[0].Serial != 7 {
 		t.Errorf("saved %+v", saved)
 	}
+	p = at(t, t.TempDir(), func(c *SourceConfig) {
+		asks(c)
+		c.Cached, c.SaveAnswer = &signed, func(Answer) error { t.Error("saved again"); return nil }
+	})
+	p.gets(signed, both)
 }
 
 func TestURLsAreNamedWithoutSecrets(t *testing.T) {

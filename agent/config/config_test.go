@@ -264,7 +264,7 @@ func otherValues() map[string]string {
 		"staticPodURL": "http://h/x", "staticPodURLHeader": "{A: [" + hidden + "]}", "httpCheckFrequency": "9s", "removalSettle": "1m", "manifestURLCAFile": "/ca",
 		"manifestURLCertFile": "/c", "manifestURLPrivateKeyFile": "/k", "manifestURLTokenFile": "/t",
 		"manifestURLPublicKey": "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=",
-		"staticPodPath": "/m", "nodeName": "other", "podNameSuffix": "false", "nodeLabels": "{a: b}", "fieldValidation": "Ignore",
+		"staticPodPath":        "/m", "nodeName": "other", "podNameSuffix": "false", "nodeLabels": "{a: b}", "fieldValidation": "Ignore",
 		"containerRuntimeEndpoint": "/r", "managedRuntime": "true", "runtimeClasses": "{a: b}", "root": "/r", "podLogsDir": "/l", "listen": "127.0.0.1:1", "nodeIP": "192.0.2.7", "healthzPort": "10248", "podResources": "true", "healthzBindAddress": "127.0.0.2",
 		"socket": "/s", "resolvConf": "/r", "clusterDNS": "[10.0.0.1]", "clusterDomain": "c", "cgroupDriver": "systemd", "cgroupRoot": "/c",
 		"cgroupsPerQOS": "false", "enforceNodeAllocatable": "[]", "systemReserved": "{cpu: 1m}", "kubeReserved": "{cpu: 1m}", "systemReservedCgroup": "/system.slice", "kubeReservedCgroup": "/system.slice",

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/binary"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -83,6 +84,9 @@ func (f *Fetcher) Answers() <-chan manifests.Answer { return f.answers }
 // Run sends requests until ctx ends. It may be called once.
 func (f *Fetcher) Run(ctx context.Context) {
 	defer f.client.CloseIdleConnections()
+	if f.Known != nil && !sleep(ctx, f.turn()) {
+		return
+	}
 	for {
 		a, after := f.poll(ctx)
 		if ctx.Err() != nil {
@@ -95,12 +99,27 @@ func (f *Fetcher) Run(ctx context.Context) {
 				return
 			}
 		}
-		select {
-		case <-time.After(f.pause(a, after)):
-		case <-ctx.Done():
+		if !sleep(ctx, f.pause(a, after)) {
 			return
 		}
 	}
+}
+
+// sleep waits, and reports whether ctx has not ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// turn returns when after the start the first request of this node is due, if it has a saved answer
+// to run meanwhile: nodes to which power comes back together do not send their requests together.
+func (f *Fetcher) turn() time.Duration {
+	sum := sha256.Sum256([]byte(f.Node))
+	return time.Duration(binary.BigEndian.Uint64(sum[:]) % uint64(f.Every))
 }
 
 // isNews reports whether the receiver does not have the answer yet, and records it as sent.
@@ -122,7 +141,10 @@ func (f *Fetcher) pause(a manifests.Answer, asked time.Duration) time.Duration {
 	}
 	wait := min(firstRetry<<min(f.failed, 20), max(lastRetry, f.Every))
 	f.failed++
-	return max(jitter(wait), min(asked, longestAsk))
+	if asked > 0 { // it may be the same time for all nodes
+		asked = min(asked, longestAsk) + rand.N(f.Every)
+	}
+	return max(jitter(wait), asked)
 }
 
 // jitter varies a delay by up to a tenth, so that machines that started together do not send their

@@ -17,7 +17,7 @@ const (
 
 // domain is signed in front of the content: a signature of anything else that was made with the
 // same key is none of manifests.
-const domain = "monopod manifests v1\n"
+const domain = "monopod-manifests-v1\n"
 
 var (
 	errForm = errors.New("is no line of base64 as `monopod sign` writes it: sign the content again")

@@ -65,7 +65,7 @@ func TestTheFormatIsAsItIsDocumented(t *testing.T) {
 	key := made(t)
 	file := string(Sign(key, []byte(list)))
 	text, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(file, "\n"))
-	if err != nil || len(file) != 89 || !ed25519.Verify(public(key), []byte("monopod manifests v1\n"+list), text) {
+	if err != nil || len(file) != 89 || !ed25519.Verify(public(key), []byte("monopod-manifests-v1\n"+list), text) {
 		t.Errorf("%q, %v", file, err)
 	}
 }
