@@ -74,6 +74,7 @@
 //	  e2e/                     tests on real containerds
 //	    rig/ golden/             the containerds; pods beside those of a kubelet
 //	    bench/ demo/             measures; shows it at work
+//	    fleet/                   measures ten thousand nodes that ask one web server
 //	    vm/ writelog/            trials under systemd; power cuts at random writes
 //	    docs/                    runs what the docs have a person type, and compares what they quote
 //	manifests/               desired state: files and answers of a URL -> Snapshot

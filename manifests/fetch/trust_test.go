@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,22 +101,23 @@ func TestOnlySignedContentCounts(t *testing.T) {
 // What is no signature costs little, however much of it there is.
 func TestAnEndlessSignatureIsGivenUp(t *testing.T) {
 	key, _ := signer(t)
-	sent := 0
+	var sent atomic.Int64
 	url := server(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/x" {
 			io.WriteString(w, list("monopod.serial: 1"))
 			return
 		}
-		for r.Context().Err() == nil && sent < 1<<30 {
+		for r.Context().Err() == nil && sent.Load() < 1<<30 {
 			n, err := w.Write(make([]byte, 1<<20))
-			if sent += n; err != nil {
+			sent.Add(int64(n))
+			if err != nil {
 				return
 			}
 		}
 	})
 	a := once(t, Settings{URL: url + "/x", PublicKey: key})
-	if !strings.HasPrefix(a.Problem, "its signature x.sig has 1024 bytes or more, where a signature has 89") || sent > 64<<20 {
-		t.Errorf("%q after %d bytes", a.Problem, sent)
+	if !strings.HasPrefix(a.Problem, "its signature x.sig has 1024 bytes or more, where a signature has 89") || sent.Load() > 64<<20 {
+		t.Errorf("%q after %d bytes", a.Problem, sent.Load())
 	}
 }
 
