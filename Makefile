@@ -15,6 +15,7 @@
 # make fuzz    every fuzz target of the module, one after the other: FUZZTIME=10s
 # make mutate  change the code of a package line by line and see which changes no test notices: ROOM=agent/window
 # make scale   what 100, 300 and 1,000 pods cost on a runtime in memory
+# make fleet   what ten thousand nodes that take their manifests from one web server cost it: BOXES=1000
 # make deb     deb and rpm packages for amd64 and arm64 in bin/: VERSION=1.2.3
 # make image   an OCI image for both in bin/, of the program alone: VERSION=1.2.3
 # make vm      build and boot the Debian machine of make test-vm (root; Debian)
@@ -43,7 +44,7 @@ RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithtt
 STAMPED      = -buildvcs=$(STAMP)$(if $(VERSION), -ldflags "-s -w -X monopod/agent/cli.release=$(VERSION)")
 STAMP       := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: build test lint unit arm64 e2e golden e2e-crio crio words bench model mutate fuzz scale demo deb image programs vm test-vm power-cuts moments test-docs docs-deps test-page page-deps promtool vm-deps deps root cc dbus emulator packages clean
+.PHONY: build test lint unit arm64 e2e golden e2e-crio crio words bench model mutate fuzz scale fleet demo deb image programs vm test-vm power-cuts moments test-docs docs-deps test-page page-deps promtool vm-deps deps root cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
@@ -177,6 +178,13 @@ fuzz:
 # SCALE="100 1000" for other numbers of pods.
 scale:
 	SCALE="$${SCALE:-100 300 1000}" go test -count=1 -timeout 30m -v -run '^TestScale$$' ./agent
+
+# How even the requests are is measured on a clock that runs faster, what they cost on the real one.
+fleet: export MONOPOD_FLEET = $(or $(BOXES),10000)
+fleet:
+	go test -count=1 -v -run '^TestNodes' ./manifests/fetch
+	go build -o bin/fleet ./agent/e2e/fleet
+	bin/fleet -boxes $(MONOPOD_FLEET)
 
 # DEMO_ONCE=1 ends by itself after the pods came up. The recipe is one exec, so that
 # Ctrl-C is the demo's to answer.

@@ -76,11 +76,13 @@
 //	    rig/ golden/             the containerds; pods beside those of a kubelet
 //	    bench/ demo/             measures; shows it at work
 //	    words/                   records what runtimes answer to what cannot succeed
+//	    fleet/                   measures ten thousand nodes that ask one web server
 //	    vm/ writelog/            trials under systemd; power cuts at random writes
 //	    page/                    looks at the pages with a browser
 //	    docs/                    runs what the docs have a person type, and compares what they quote
 //	manifests/               desired state: files and answers of a URL -> Snapshot
 //	  fetch/ patient/          requests the URL; reads file systems that may never answer
+//	  signature/               proves who signed what a URL gives
 //	  layers/                  several folders, of which later ones win -> one Snapshot
 //	  decode/ shell/           YAML with line numbers; words quoted for a shell
 //	  annotations/             what annotations of pods mean to monopod

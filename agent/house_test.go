@@ -31,7 +31,7 @@ var (
 		"archives":     {"agent/disk", "agent/panics", "agent/saidonce", "cri", "manifests", "manifests/imagename", "manifests/shell", "manifests/patient"},
 		"clip":         {},
 		"cnicache":     {"agent/disk"},
-		"config":       {"agent/cpus", "agent/window", "manifests", "manifests/decode", "manifests/devicename", "manifests/shell"},
+		"config":       {"agent/cpus", "agent/window", "manifests", "manifests/decode", "manifests/devicename", "manifests/shell", "manifests/signature"},
 		"disk":         {},
 		"events":       {"agent/disk", "agent/message"},
 		"hook":         {"agent/clip"},
@@ -64,8 +64,8 @@ var (
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
-		"agent/cli": {"agent", "agent/archives", "agent/choice", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/cp", "agent/cli/diff", "agent/cli/forward", "agent/cli/logs", "agent/cli/owner", "agent/cli/support", "agent/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
-			"agent/hold", "agent/managed", "agent/message", "agent/objects", "agent/once", "agent/outlook", "agent/settings", "agent/status", "agent/stream", "agent/update", "agent/volume", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
+		"agent/cli": {"agent", "agent/archives", "agent/choice", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/cp", "agent/cli/diff", "agent/cli/forward", "agent/cli/logs", "agent/cli/owner", "agent/cli/support", "agent/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/disk", "agent/doctor",
+			"agent/hold", "agent/managed", "agent/message", "agent/objects", "agent/once", "agent/outlook", "agent/settings", "agent/status", "agent/stream", "agent/update", "agent/volume", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell", "manifests/signature"},
 		"agent/cli/check":      {"agent/print", "agent/config", "agent/objects", "agent/status", "manifests", "manifests/defaults", "manifests/documents"},
 		"agent/cli/client":     {"agent/print", "agent/clip", "agent/events", "agent/hold", "agent/shutdown", "agent/status", "cri", "manifests", "manifests/annotations", "manifests/decode"},
 		"agent/cli/clitest":    {"agent/server", "agent/status"},
@@ -90,7 +90,8 @@ var (
 		"manifests/documents":  {"manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/poduid", "manifests/validate", "manifests/workload"},
 		"manifests/decode":     {},
 		"manifests/devicename": {},
-		"manifests/fetch":      {"manifests", "manifests/decode", "manifests/patient"},
+		"manifests/fetch":      {"manifests", "manifests/annotations", "manifests/decode", "manifests/patient", "manifests/signature"},
+		"manifests/signature":  {"manifests/annotations", "manifests/decode"},
 		"manifests/layers":     {"manifests", "manifests/decode", "manifests/poduid"},
 		"manifests/defaults":   {"manifests/imagename"},
 		"manifests/patient":    {},
@@ -138,7 +139,7 @@ func mayImport() map[string][]string {
 	for _, name := range spine {
 		all = append(all, "agent/"+name)
 	}
-	may["agent/settings"] = slices.Concat(all, []string{"agent/config", "manifests/fetch", "manifests/layers"})
+	may["agent/settings"] = slices.Concat(all, []string{"agent/config", "manifests/fetch", "manifests/layers", "manifests/signature"})
 	may["agent/reload"] = slices.Concat(all, []string{"agent/config", "agent/settings", "manifests/patient"})
 	may["agent"] = append(all, "agent/config", "agent/reload", "agent/settings", "manifests/fetch", "manifests/layers", "manifests/patient")
 	return may
@@ -309,7 +310,7 @@ func TestRoomsHaveTestsOfTheirOwn(t *testing.T) {
 
 // maxRelease is how many bytes the release may have. Templates, of which help is
 // made, call methods by name: the linker keeps those that are never called, too.
-const maxRelease = 33_100_000
+const maxRelease = 33_200_000
 
 // The release is built as make builds it.
 func TestTheReleaseIsSmall(t *testing.T) {

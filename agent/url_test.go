@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,7 @@ import (
 	"monopod/agent/config"
 	"monopod/agent/settings"
 	"monopod/cri/critest"
+	"monopod/manifests/signature"
 )
 
 // give is a server of manifests. Its answer is a status and a body.
@@ -62,14 +65,7 @@ func TestAPodOfTheURLRunsUntilTheURLGivesItNoMore(t *testing.T) {
 	g.answer(200, "a", "b")
 	w := readWith(t, r, root, g.configure)
 	w.run("default/a-n/c", "default/b-n/c")
-	problem := func() (words string) {
-		for _, f := range w.store.Manifests().Files {
-			for _, p := range f.Problems {
-				words += p.Error()
-			}
-		}
-		return words
-	}
+	problem := func() string { return w.problems() }
 	if a := w.store.Pods()[0].Annotations["kubernetes.io/config.source"]; a != "http" {
 		t.Errorf("its source is %q", a)
 	}
@@ -102,6 +98,16 @@ func TestAPodOfTheURLRunsUntilTheURLGivesItNoMore(t *testing.T) {
 	}
 }
 
+// problems returns what is wrong with the manifests.
+func (w *reader) problems() (words string) {
+	for _, f := range w.store.Manifests().Files {
+		for _, p := range f.Problems {
+			words += p.Error()
+		}
+	}
+	return words
+}
+
 // seesNoSecret looks through all that an agent that has ended wrote and shows.
 func seesNoSecret(t *testing.T, root string, w *reader) {
 	t.Helper()
@@ -126,11 +132,62 @@ func seesNoSecret(t *testing.T, root string, w *reader) {
 	}
 }
 
+// What is not signed, or older, changes nothing, also for the next agent.
+func TestWithAPublicKeyOnlySignedManifestsCount(t *testing.T) {
+	r, root := critest.Start(t), t.TempDir()
+	r.AddImage("img:1")
+	key, _, err := signature.NewKey()
+	noErr(t, err)
+	var content, file atomic.Pointer[string]
+	var asked atomic.Int32 // for a signature
+	give := func(serial int, pod string, isSigned bool) {
+		text := fmt.Sprintf("kind: List\napiVersion: v1\nmetadata: {annotations: {monopod.serial: '%d'}}\nitems: []\n---\n", serial) + manifest(pod, "img:1", "terminationGracePeriodSeconds: 1")
+		line := "none"
+		if isSigned {
+			line = string(signature.Sign(key, []byte(text)))
+		}
+		file.Store(&line)
+		content.Store(&text)
+	}
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text := content.Load()
+		if strings.HasSuffix(r.URL.Path, ".sig") {
+			text = file.Load()
+			asked.Add(1)
+		}
+		io.WriteString(w, *text)
+	}))
+	defer site.Close()
+	configure := func(c *config.Config) {
+		c.ManifestURL, c.ManifestURLEvery = site.URL+"/{node}.yaml", 10*time.Millisecond
+		c.ManifestURLPublicKey = signature.Text(key.Public().(ed25519.PublicKey))
+	}
+	give(7, "a", true)
+	w := readWith(t, r, root, configure)
+	w.run("default/a-n/c")
+	give(8, "b", false)
+	w.until("the missing signature is told", func() bool {
+		return strings.Contains(w.problems(), site.URL+"/n.yaml: its signature n.yaml.sig is no line of base64")
+	})
+	w.run("default/a-n/c")
+	w.stop()
+
+	give(6, "b", true)
+	asked.Store(0)
+	w = readWith(t, r, root, configure)
+	w.until("the older list is refused and asked for again", func() bool { return asked.Load() > 1 })
+	w.run("default/a-n/c")
+	give(8, "c", true)
+	w.run("default/c-n/c")
+	w.stop()
+}
+
 func TestSettingsOfTheURLAreChecked(t *testing.T) {
 	for want, c := range map[string]config.Config{
-		"no manifests given: say in which folder": {},
-		"--manifest-url: not of the form http":    {ManifestURL: "h/secret"},
-		"manifestURLCertFile and manifestURLPri":  {ManifestURL: "https://h", ManifestURLCert: "/c"},
+		"no manifests given: say in which folder":                 {},
+		"--manifest-url: not of the form http":                    {ManifestURL: "h/secret"},
+		"manifestURLPublicKey: is not the base64 of a public key": {ManifestURL: "https://h", ManifestURLPublicKey: "secret"},
+		"manifestURLCertFile and manifestURLPri":                  {ManifestURL: "https://h", ManifestURLCert: "/c"},
 		"manifestURLTokenFile: the token would go to h:8 unencrypted, where others can read it: give an https:// URL with --manifest-url, or leave the token out": {
 			ManifestURL: "HTTP://me:secret@h:8/secret", ManifestURLToken: "/t"},
 		"": {ManifestURL: "https://h", ManifestURLToken: "/t", NodeName: "n"},

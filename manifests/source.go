@@ -84,6 +84,7 @@ type Source struct {
 	around  Outside                 // as received last
 	masking masking                 // the files of other folders that those of this one mask
 	masked  []*File                 // its files that other folders mask
+	signer  string                  // of the URL's last complete answer
 	urlName string                  // the name of URL in reports; its state is in files under this name
 	unsaved bool                    // its last answer could not be saved
 	dirty   map[string]bool         // paths to read again

@@ -19,7 +19,11 @@ type Answer struct {
 	Unproven bool
 	ETag     string // of the body, as the server sent it; "": none
 	Modified string // its Last-Modified; "": none
-	Problem  string // why nothing could be read and the remedy; "": none
+	// Signer is the public key of which the body has a valid signature, as signature.Text writes it,
+	// and Serial the body's serial number; "" and 0: no signature was asked for.
+	Signer  string
+	Serial  int64
+	Problem string // why nothing could be read and the remedy; "": none
 }
 
 // IsURL reports whether a pod's source is a URL rather than the path of a file.
@@ -42,16 +46,39 @@ func URLName(raw string) string {
 	return text
 }
 
+// nodeInURL stands for the name of the node in the path and the query of a manifest URL.
+const nodeInURL = "{node}"
+
+// NodeURL returns a manifest URL with the name of the node in it, as it is requested.
+func NodeURL(raw, node string) string {
+	return strings.ReplaceAll(raw, nodeInURL, url.PathEscape(node))
+}
+
 // CheckURL returns why manifests cannot be requested from a URL. The error quotes nothing of it.
 func CheckURL(raw string) error {
 	if raw == "" {
 		return nil
 	}
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" || !IsURL(strings.ToLower(raw)) {
+	u, err := url.Parse(NodeURL(raw, "node"))
+	switch {
+	case err != nil || u.Host == "" || !IsURL(strings.ToLower(raw)):
 		return errors.New("not of the form http://HOST/PATH or https://HOST/PATH")
+	case strings.Contains(hostOf(raw), nodeInURL):
+		return errors.New("has {node} in its host: it stands for the node's name in the path and the query alone")
+	case strings.ContainsAny(NodeURL(raw, ""), "{}"):
+		return errors.New("has braces: {node} alone stands for something; write others as %7B and %7D")
 	}
 	return nil
+}
+
+// hostOf returns what stands before the path of a URL, user and password included.
+func hostOf(raw string) string {
+	_, rest, _ := strings.Cut(raw, "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		return rest
+	}
+	return rest[:end]
 }
 
 // knowURL adds the URL as one more file, with its last answer.
@@ -62,6 +89,7 @@ func (s *Source) knowURL() {
 		s.files[s.urlName] = f
 		s.recallUnclear(s.urlName, f)
 		if s.Cached != nil {
+			s.signer = s.Cached.Signer
 			s.decodeAnswer(f, *s.Cached, time.Time{})
 			s.recallUnclear(s.urlName, f) // the record may be of a later answer than the cached one
 		}
@@ -107,7 +135,8 @@ func (s *Source) answered(a Answer) {
 	case a.Data == nil:
 		f.stale, f.trouble = f.pending, ""
 	default:
-		changed := s.decodeAnswer(f, a, time.Now())
+		changed := s.decodeAnswer(f, a, time.Now()) || a.Signer != s.signer
+		s.signer = a.Signer
 		f.stale, f.trouble = false, ""
 		if changed && s.SaveAnswer != nil && (len(f.Pods)+len(f.Objects) > 0 || !f.mayGive()) {
 			s.keepAnswer(a)

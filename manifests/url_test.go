@@ -278,6 +278,28 @@ func TestAnAnswerThatCannotBeSavedCountsAllTheSame(t *testing.T) {
 	p.gets(two(), "a@pods=busybox b@pods=busybox")
 }
 
+// The next agent must know that a body was verified, though another one saved it before that.
+func TestABodyThatIsSignedNowIsSavedAgain(t *testing.T) {
+	unsigned, saved := two(), []Answer{}
+	p := at(t, t.TempDir(), func(c *SourceConfig) {
+		asks(c)
+		c.Cached, c.SaveAnswer = &unsigned, func(a Answer) error { saved = append(saved, a); return nil }
+	})
+	const both = "a@pods=busybox b@pods=busybox"
+	signed := two()
+	signed.Signer, signed.Serial = "key", 7
+	p.gets(signed, both)
+	p.gets(signed, both)
+	if len(saved) != 1 || saved[0].Serial != 7 {
+		t.Errorf("saved %+v", saved)
+	}
+	p = at(t, t.TempDir(), func(c *SourceConfig) {
+		asks(c)
+		c.Cached, c.SaveAnswer = &signed, func(Answer) error { t.Error("saved again"); return nil }
+	})
+	p.gets(signed, both)
+}
+
 func TestURLsAreNamedWithoutSecrets(t *testing.T) {
 	for raw, want := range map[string]string{
 		aURL:                         "https://host/pods",
@@ -290,13 +312,36 @@ func TestURLsAreNamedWithoutSecrets(t *testing.T) {
 			t.Errorf("%s is called %s, want %s", raw, got, want)
 		}
 	}
-	for _, bad := range []string{"ftp://h/secret", "secret", "https://", "http://h:x/secret", "/m/secret"} {
-		if err := CheckURL(bad); err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v", bad, err)
+}
+
+func TestAURLThatCannotBeRequestedIsRefused(t *testing.T) {
+	const form = "not of the form"
+	for raw, want := range map[string]string{
+		"ftp://h/secret": form, "secret": form, "https://": form, "http://h:x/secret": form, "/m/secret": form,
+		"http://{node}.secret/x":                "has {node} in its host",
+		"http://me:{node}@h/secret":             "has {node} in its host",
+		"http://{node}?secret":                  "has {node} in its host",
+		"http://h/secret/{name}.yaml":           "has braces: {node} alone stands for something",
+		"http://h/{{node}}/secret":              "has braces",
+		"http://h/{NODE}?secret":                "has braces",
+		"http://h/{node}/x?box={node}&key=a%7B": "", aURL: "", "": "", "HTTP://h": "",
+	} {
+		err := CheckURL(raw)
+		if (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "secret")) {
+			t.Errorf("%s: %v, want %q", raw, err, want)
 		}
 	}
-	if err := errors.Join(CheckURL(aURL), CheckURL(""), CheckURL("HTTP://h")); err != nil {
-		t.Error(err)
+}
+
+func TestTheNodesNameStandsInTheURL(t *testing.T) {
+	for raw, want := range map[string]string{
+		"https://h/{node}/pods.yaml?box={node}": "https://h/edge%2F7/pods.yaml?box=edge%2F7",
+		"https://h/pods.yaml":                   "https://h/pods.yaml",
+		"":                                      "",
+	} {
+		if got := NodeURL(raw, "edge/7"); got != want {
+			t.Errorf("%s is requested as %s, want %s", raw, got, want)
+		}
 	}
 }
 

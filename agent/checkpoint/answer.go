@@ -20,6 +20,8 @@ type answerHead struct {
 	ETag     string `json:"etag,omitempty"`
 	Modified string `json:"lastModified,omitempty"`
 	Unproven bool   `json:"unproven,omitempty"`
+	Signer   string `json:"signer,omitempty"` // the public key by which the body is signed
+	Serial   int64  `json:"serial,omitempty"` // of the signed body
 }
 
 const answerFile = "manifest-url"
@@ -49,12 +51,14 @@ func (r *Root) Answer(url string, log *slog.Logger) *manifests.Answer {
 	if head.URL != sum([]byte(url)) {
 		return nil
 	}
-	return &manifests.Answer{Data: body, ETag: head.ETag, Modified: head.Modified, Unproven: head.Unproven}
+	return &manifests.Answer{Data: body, ETag: head.ETag, Modified: head.Modified, Unproven: head.Unproven,
+		Signer: head.Signer, Serial: head.Serial}
 }
 
 // SaveAnswer writes a complete answer of a URL to disk, synced.
 func (r *Root) SaveAnswer(url string, a manifests.Answer) error {
-	line, err := json.Marshal(answerHead{URL: sum([]byte(url)), Sum: sum(a.Data), ETag: a.ETag, Modified: a.Modified, Unproven: a.Unproven})
+	line, err := json.Marshal(answerHead{URL: sum([]byte(url)), Sum: sum(a.Data), ETag: a.ETag, Modified: a.Modified,
+		Unproven: a.Unproven, Signer: a.Signer, Serial: a.Serial})
 	if err != nil {
 		return fmt.Errorf("answer of the manifest URL: %w", err)
 	}

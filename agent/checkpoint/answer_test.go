@@ -19,7 +19,7 @@ func TestAnAnswerOfAURLIsKept(t *testing.T) {
 	if a := root.Answer(url, log); a != nil || said.Len() > 0 {
 		t.Errorf("%v of an empty root dir, said %s", a, &said)
 	}
-	want := manifests.Answer{Data: []byte("a\nb\n"), ETag: `"v\"1"`, Modified: "then", Unproven: true}
+	want := manifests.Answer{Data: []byte("a\nb\n"), ETag: `"v\"1"`, Modified: "then", Unproven: true, Signer: "key", Serial: 7}
 	if err := root.SaveAnswer(url, want); err != nil {
 		t.Fatal(err)
 	}

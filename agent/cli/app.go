@@ -37,6 +37,7 @@ several pods have is refused, and the candidates are named.`,
 			},
 			diffCommand(),
 			initCommand(),
+			signCommand(),
 			{
 				Name: "config", Usage: "print what can be set, documented", Action: printConfig,
 				Flags: []cli.Flag{&cli.BoolFlag{Name: "defaults",

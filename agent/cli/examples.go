@@ -28,6 +28,10 @@ var examples = map[string][]string{
 		"monopod init",
 		"monopod init ./monopod",
 	},
+	"sign": {
+		"monopod sign --key fleet.pem --new-key",
+		"monopod sign --key fleet.pem pods.yaml",
+	},
 	"config": {
 		"monopod config --defaults",
 		"monopod config --defaults > /etc/monopod/config.yaml",

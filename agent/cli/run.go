@@ -21,7 +21,7 @@ func runFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "manifests", KeepSpace: true, EnvVars: command.Variables("manifests"),
 			Usage: "the `DIR` of Pod manifests (*.yaml, *.yml, *.json); may be repeated, and later ones win"},
-		text("manifest-url", "", "the `URL` that gives Pod manifests, too"),
+		text("manifest-url", "", "the `URL` that gives Pod manifests, too; {node} in it is the node's name"),
 		&cli.StringSliceFlag{Name: "manifest-url-header", KeepSpace: true,
 			Usage: "send it the header `NAME=VALUE`, which others see in the list of processes; may be repeated"},
 		text("runtime-endpoint", "",

@@ -40,6 +40,7 @@ type Config struct {
 	ManifestURLHeader                                                map[string]Header
 	ManifestURLEvery                                                 time.Duration
 	ManifestURLCA, ManifestURLCert, ManifestURLKey, ManifestURLToken string
+	ManifestURLPublicKey                                             string // as signature.Text writes it; "": none
 
 	TLSCert, TLSKey string
 	TLSCiphers      []string // by Go's names

@@ -8,6 +8,7 @@ import (
 
 	"monopod/agent/cpus"
 	"monopod/manifests"
+	"monopod/manifests/signature"
 )
 
 // row is a setting: its name, its meaning, and its value's place.
@@ -41,13 +42,14 @@ func agentRows(c *Config) []row {
 	return []row{
 		{"staticPodPath", "manifests", restart, folders(&c.Manifests), "Folder of manifests, or one file, or a list of them, of which later ones win: see docs/manifests.md.\nIt, or staticPodURL, must be given here or with a flag. Here and below relative paths are relative to\nthis file."},
 		{"removalSettle", "", restart, duration(&c.RemovalSettle, 30*time.Second, 200*time.Millisecond, time.Hour), "How long a folder of manifests that was made again, or is another one now, must have got no new file\nbefore a pod that is missing in it is removed, 200ms to 1h. In one that stays it is 200ms. (ours)"},
-		{"staticPodURL", "manifest-url", restart, unquoted(text(&c.ManifestURL, "", manifests.CheckURL)), "URL that gives manifests, too; the folder's win. Only a complete answer without error removes pods;\nwhat came last counts on while there is none, over restarts too."},
+		{"staticPodURL", "manifest-url", restart, unquoted(text(&c.ManifestURL, "", manifests.CheckURL)), "URL that gives manifests, too; the folder's win. {node} in its path or query is the node's name. Only a\ncomplete answer without error removes pods; what came last counts on while there is none, over restarts too."},
 		{"staticPodURLHeader", "manifest-url-header", restart, headers(&c.ManifestURLHeader), "Headers of requests to it: {X-Node: [edge7]}. Redirects to other hosts do not get them."},
 		{"httpCheckFrequency", "", restart, duration(&c.ManifestURLEvery, 20*time.Second, time.Second, 24*time.Hour), "How often it is asked, a tenth more or less, 1s to 24h; after failures from each second to each 2m."},
 		{"manifestURLCAFile", "", restart, path(&c.ManifestURLCA, ""), "CAs that its certificate may be of, PEM; \"\" is the machine's. (ours)"},
 		{"manifestURLCertFile", "", restart, path(&c.ManifestURLCert, ""), "Certificate to show it, PEM. (ours)"},
 		{"manifestURLPrivateKeyFile", "", restart, path(&c.ManifestURLKey, ""), "Its private key. (ours)"},
 		{"manifestURLTokenFile", "", restart, path(&c.ManifestURLToken, ""), "Bearer token for it. These four files are read again when they change. (ours)"},
+		{"manifestURLPublicKey", "", restart, text(&c.ManifestURLPublicKey, "", signature.CheckPublicKey), "The line that `monopod sign` prints: what the URL gives counts only if that key signed it, beside it as\nURL.sig, with a monopod.serial that is higher than before; \"\" accepts all. See docs/fleet.md. (ours)"},
 		{"allowInsecureManifests", "", restart, boolean(&c.InsecureManifests, false), "Whether other users than root may write the manifests, and so run anything here as root. Without it\nmonopod refuses to start with a new root folder then, and warns with one that it has used before. (ours)"},
 		{"nodeName", "node-name", restart, text(&c.NodeName, "", nodeName), "What pods get as a suffix; \"\" is the host's name at the first start."},
 		{"nodeIP", "node-ip", restart, text(&c.NodeIP, "", isNodeIP), "The machine's address that pods learn and that hostNetwork pods have, or one of each family, the main\none first: 192.0.2.7,2001:db8::7; \"\" is that of the default route. (ours; a kubelet has the flag)"},

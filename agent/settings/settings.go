@@ -43,6 +43,7 @@ import (
 	"monopod/manifests/decode"
 	"monopod/manifests/fetch"
 	"monopod/manifests/layers"
+	"monopod/manifests/signature"
 )
 
 // Complete returns the settings with the values of this machine filled in. The error is a sentence
@@ -57,6 +58,9 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	}
 	if err := manifests.CheckURL(c.ManifestURL); err != nil {
 		return c, &server.SettingsError{Text: "--manifest-url: " + err.Error()}
+	}
+	if err := signature.CheckPublicKey(c.ManifestURLPublicKey); err != nil {
+		return c, &server.SettingsError{Text: "manifestURLPublicKey: " + err.Error()}
 	}
 	if (c.ManifestURLCert == "") != (c.ManifestURLKey == "") {
 		return c, &server.SettingsError{Text: "manifestURLCertFile and manifestURLPrivateKeyFile belong together: give both or none"}
@@ -86,6 +90,7 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	if bad := validation.IsDNS1123Subdomain(c.NodeName); len(bad) > 0 {
 		return c, &server.SettingsError{Text: fmt.Sprintf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])}
 	}
+	c.ManifestURL = manifests.NodeURL(c.ManifestURL, c.NodeName)
 	if c.FailSwapOn {
 		if err := checkSwap("/proc/swaps"); err != nil {
 			return c, err
@@ -181,7 +186,10 @@ func Manifests(c config.Config) manifests.Options {
 
 func Fetch(c config.Config, known *manifests.Answer) fetch.Settings {
 	s := fetch.Settings{URL: c.ManifestURL, Every: c.ManifestURLEvery, Known: known, Headers: map[string][]string{},
-		CAFile: c.ManifestURLCA, CertFile: c.ManifestURLCert, KeyFile: c.ManifestURLKey, TokenFile: c.ManifestURLToken}
+		CAFile: c.ManifestURLCA, CertFile: c.ManifestURLCert, KeyFile: c.ManifestURLKey, TokenFile: c.ManifestURLToken, Node: c.NodeName}
+	if c.ManifestURLPublicKey != "" {
+		s.PublicKey, _ = signature.ParsePublicKey(c.ManifestURLPublicKey) // Complete has checked it
+	}
 	for name, values := range c.ManifestURLHeader {
 		s.Headers[name] = values
 	}

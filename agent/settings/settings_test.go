@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"crypto/ed25519"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"monopod/agent/config"
 	"monopod/agent/cpus"
 	"monopod/agent/pinning"
+	"monopod/manifests/signature"
 )
 
 func TestFailSwapOn(t *testing.T) {
@@ -48,6 +50,27 @@ func TestCredentialsInAHeaderAreNotSentUnencrypted(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "c2VjcmV0") {
 			t.Errorf("the error tells the secret: %v", err)
 		}
+	}
+}
+
+func TestThePublicKeyReachesWhatAsksTheURL(t *testing.T) {
+	key, _, err := signature.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := key.Public().(ed25519.PublicKey)
+	s := Fetch(config.Config{NodeName: "edge7", ManifestURLPublicKey: signature.Text(public)}, nil)
+	if !public.Equal(s.PublicKey) || s.Node != "edge7" {
+		t.Errorf("%x for %q", s.PublicKey, s.Node)
+	}
+}
+
+func TestTheURLNamesTheNodeAsItIsCalled(t *testing.T) {
+	c := config.Default()
+	c.NodeName, c.Root, c.ManifestURL = " Edge7", t.TempDir(), "http://h/{node}.yaml"
+	got, err := Complete(c, false)
+	if err != nil || got.ManifestURL != "http://h/edge7.yaml" || Fetch(got, nil).URL != got.ManifestURL {
+		t.Errorf("%q, %v", got.ManifestURL, err)
 	}
 }
 

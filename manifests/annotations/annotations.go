@@ -13,8 +13,15 @@ import (
 // Where an annotation of monopod's is set.
 const (
 	InManifests = "pods"           // the owner writes it into a pod's manifest
+	OnLists     = "lists"          // the owner writes it into the List that a URL gives
 	OnServed    = "served objects" // monopod sets it on pods, the node and events that it reports
 	InRuntime   = "the runtime"    // monopod sets it on sandboxes and containers
+)
+
+// The annotations of a List that a manifest URL gives, which count if it is signed.
+const (
+	Serial = "monopod.serial"
+	Node   = "monopod.node"
 )
 
 // Place is an object that carries annotations.
@@ -24,6 +31,7 @@ type Place struct{ Where, Title string }
 func Places() []Place {
 	return []Place{
 		{InManifests, "In manifests of pods, and below `spec.template.metadata` of workloads"},
+		{OnLists, "On the List that a manifest URL gives, with `manifestURLPublicKey`"},
 		{OnServed, "On the pods and the node that monopod serves"},
 		{InRuntime, "On sandboxes and containers in the runtime"},
 	}
@@ -51,6 +59,7 @@ var annotations = []Annotation{
 	{"monopod.held", OnServed, "Why the pod or the node is held, and until when.", "written by monopod"},
 	{Job, InManifests, "How the containers of a Job's pod are run again: the restartPolicy of its template, and how often. monopod sets it on the pod of a Job.", "such as Never/6"},
 	{"monopod.next-try", OnServed, "When what failed, of which an event tells, is tried again.", "written by monopod"},
+	{Node, OnLists, "The only node that the list is for: another one refuses it.", "the name of a node"},
 	{OnConfigChange, InManifests, "What happens to the pod's containers, or with `/` and a container's name behind it to that one, when a ConfigMap or Secret of their variables or volumes changes: they restart, their first process gets a signal, or a command runs in them.", reactionWords},
 	{"monopod.problems", OnServed, "What is wrong with the pod beside its status.", "written by monopod"},
 	{"monopod.public", OnServed, "What of an event's message anybody may read over TCP.", "written by monopod"},
@@ -58,6 +67,7 @@ var annotations = []Annotation{
 	{"monopod.starts", OnServed, "When containers of the pod that crash start again.", "written by monopod"},
 	{RestartOnConfigChange, InManifests, "The short form of `monopod.on-config-change: restart`.", "true or false"},
 	{"monopod.revision", InRuntime, "Which version of the pod a container was made for.", "written by monopod"},
+	{Serial, OnLists, "Which of two lists is the later one: a node that has used a list refuses others up to its number.", "a whole number from 1 on, higher with each change"},
 	{StartAfter, InManifests, "The pods that must be Ready, or have Succeeded, before the pod starts.", "names of pods, separated by commas: name, or namespace/name"},
 	{StartAfterTimeout, InManifests, "After what time the pod starts all the same.", "a time above 0 with its unit, such as 90s or 5m"},
 	{TagImages, OnServed, "Which images the tags mean that the pod follows.", "written by monopod"},

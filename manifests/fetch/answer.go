@@ -24,10 +24,11 @@ func (f *Fetcher) ask(ctx context.Context) (a manifests.Answer, after time.Durat
 	if err := f.connect(); err != nil {
 		return a, 0, err
 	}
-	req, err := f.request(ctx)
+	req, err := f.request(ctx, f.URL)
 	if err != nil {
 		return a, 0, err
 	}
+	f.last.condition(req)
 	resp, err := f.client.Do(req)
 	if err != nil {
 		return a, 0, err
@@ -40,9 +41,12 @@ func (f *Fetcher) ask(ctx context.Context) (a manifests.Answer, after time.Durat
 	case resp.StatusCode == http.StatusNotModified && f.last.known:
 		return a, 0, nil
 	}
-	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be reused
+	drain(resp)
 	return a, retryAfter(resp.Header, time.Now()), refusal(resp.StatusCode)
 }
+
+// drain reads the body of a refusal, so that the connection can be reused.
+func drain(resp *http.Response) { _, _ = io.CopyN(io.Discard, resp.Body, 64<<10) }
 
 // mostValidator is the longest ETag or Last-Modified, in bytes, that is sent back.
 const mostValidator = 512
@@ -91,7 +95,12 @@ func refusal(code int) error {
 	case code == http.StatusProxyAuthRequired:
 		todo = "check the proxy in monopod's environment"
 	}
-	return fmt.Errorf("answers %s: %s", strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code))), todo)
+	return fmt.Errorf("answers %s: %s", status(code), todo)
+}
+
+// status returns the code of an answer with its name.
+func status(code int) string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
 }
 
 // retryAfter parses the header Retry-After: seconds, or a time, which is compared with the server's
@@ -118,6 +127,9 @@ const mostWords = 400
 // failures with the same cause.
 func (f *Fetcher) problem(err error) string {
 	text := words(err)
+	if of := (*signatureError)(nil); errors.As(err, &of) {
+		text = "its signature " + of.name + " " + words(of.err)
+	}
 	for _, secret := range f.secrets() {
 		text = strings.ReplaceAll(text, secret, "<elided>")
 	}

@@ -4,7 +4,9 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/binary"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -34,6 +36,9 @@ type Settings struct {
 	CAFile, CertFile, KeyFile, TokenFile string
 	Every                                time.Duration     // between two requests; 0: 20 s
 	Known                                *manifests.Answer // the last complete one; nil: none
+	// PublicKey is whose signature answers must have; nil: none. Node is the name of this node.
+	PublicKey ed25519.PublicKey
+	Node      string
 
 	Dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
 }
@@ -47,6 +52,7 @@ type Fetcher struct {
 	files   tlsFiles
 	disk    files
 	last    last
+	trust   trust
 	failed  int    // requests in a row
 	sent    bool   // an answer, since the start
 	told    string // the problem that was sent last
@@ -65,7 +71,7 @@ func New(s Settings) *Fetcher {
 	s.Every = cmp.Or(s.Every, 20*time.Second)
 	f := &Fetcher{Settings: s, name: manifests.URLName(s.URL), answers: make(chan manifests.Answer), disk: newFiles()}
 	f.client = &http.Client{CheckRedirect: f.checkRedirect}
-	if s.Known != nil {
+	if f.trust = newTrust(s); f.trust.knows(s.Known) {
 		f.remember(*s.Known)
 	}
 	return f
@@ -78,6 +84,9 @@ func (f *Fetcher) Answers() <-chan manifests.Answer { return f.answers }
 // Run sends requests until ctx ends. It may be called once.
 func (f *Fetcher) Run(ctx context.Context) {
 	defer f.client.CloseIdleConnections()
+	if f.Known != nil && !sleep(ctx, f.turn()) {
+		return
+	}
 	for {
 		a, after := f.poll(ctx)
 		if ctx.Err() != nil {
@@ -90,16 +99,34 @@ func (f *Fetcher) Run(ctx context.Context) {
 				return
 			}
 		}
-		select {
-		case <-time.After(f.pause(a, after)):
-		case <-ctx.Done():
+		if !sleep(ctx, f.pause(a, after)) {
 			return
 		}
 	}
 }
 
+// sleep waits, and reports whether ctx has not ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// turn returns when after the start the first request of this node is due, if it has a saved answer
+// to run meanwhile: nodes to which power comes back together do not send their requests together.
+func (f *Fetcher) turn() time.Duration {
+	sum := sha256.Sum256([]byte(f.Node))
+	return time.Duration(binary.BigEndian.Uint64(sum[:]) % uint64(f.Every))
+}
+
 // isNews reports whether the receiver does not have the answer yet, and records it as sent.
 func (f *Fetcher) isNews(a manifests.Answer) bool {
+	if f.trust.mayAgree(time.Now()) {
+		return false
+	}
 	news := a.Data != nil || a.Problem != f.told || !f.sent
 	f.told, f.sent = a.Problem, true
 	return news
@@ -114,7 +141,10 @@ func (f *Fetcher) pause(a manifests.Answer, asked time.Duration) time.Duration {
 	}
 	wait := min(firstRetry<<min(f.failed, 20), max(lastRetry, f.Every))
 	f.failed++
-	return max(jitter(wait), min(asked, longestAsk))
+	if asked > 0 { // it may be the same time for all nodes
+		asked = min(asked, longestAsk) + rand.N(f.Every)
+	}
+	return max(jitter(wait), asked)
 }
 
 // jitter varies a delay by up to a tenth, so that machines that started together do not send their
@@ -123,12 +153,16 @@ func jitter(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 
-// poll sends one request, and returns the delay that the server asks for. A body with the same
-// content as the last is not returned again.
+// poll sends one request, and another for the signature of a new body. It returns the delay that the
+// server asks for. A body with the same content as the last is not returned again.
 func (f *Fetcher) poll(ctx context.Context) (manifests.Answer, time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	a, after, err := f.ask(ctx)
+	if err == nil && a.Data != nil && !f.isLast(a) {
+		after, err = f.verify(ctx, &a)
+	}
+	f.trust.watch(err, time.Now())
 	if err != nil {
 		return manifests.Answer{Problem: f.problem(err)}, after
 	}
@@ -142,6 +176,11 @@ func (f *Fetcher) poll(ctx context.Context) (manifests.Answer, time.Duration) {
 		return manifests.Answer{}, 0
 	}
 	return a, 0
+}
+
+// isLast reports whether an answer has the body that came last.
+func (f *Fetcher) isLast(a manifests.Answer) bool {
+	return f.last.known && f.last.sum == sha256.Sum256(a.Data)
 }
 
 // remember makes the next requests conditional on this body. One that may have been cut short is

@@ -272,17 +272,22 @@ func TestRetryAfterIsSecondsOrATime(t *testing.T) {
 
 // world is a server and what a Fetcher tells of it.
 type world struct {
-	mu      sync.Mutex // guards all below
-	body    string     // of answers
-	failure int        // their status; 0: 200
-	after   string     // their Retry-After
-	at      []time.Time
-	answers []manifests.Answer
+	mu        sync.Mutex // guards all below
+	body      string     // of answers
+	signature string     // of the body
+	failure   int        // their status; 0: 200
+	after     string     // their Retry-After
+	at        []time.Time
+	answers   []manifests.Answer
 }
 
-func (w *world) ServeHTTP(out http.ResponseWriter, _ *http.Request) {
+func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if strings.HasSuffix(r.URL.Path, ".sig") {
+		io.WriteString(out, w.signature)
+		return
+	}
 	if w.at = append(w.at, time.Now()); w.failure > 0 {
 		out.Header().Set("Retry-After", w.after)
 		out.WriteHeader(w.failure)
@@ -302,14 +307,19 @@ func (w *world) later(d time.Duration, look func()) {
 
 // bubble runs a Fetcher without sockets. h serves in place of w; nil: w does.
 func bubble(t *testing.T, w *world, h http.Handler, test func()) {
+	if h == nil {
+		h = w
+	}
+	bubbleOf(t, w, h, Settings{URL: "http://h/x"}, test)
+}
+
+// bubbleOf is bubble with other settings.
+func bubbleOf(t *testing.T, w *world, h http.Handler, s Settings, test func()) {
 	synctest.Test(t, func(t *testing.T) {
-		if h == nil {
-			h = w
-		}
 		l := &pipes{make(chan net.Conn), make(chan struct{})}
 		srv := &http.Server{Handler: h}
 		go srv.Serve(l)
-		f := New(Settings{URL: "http://h/x"})
+		f := New(s)
 		f.Dial = l.dial
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -16,9 +16,9 @@ import (
 	"monopod/manifests"
 )
 
-// request returns the next request. It is conditional if a body is known.
-func (f *Fetcher) request(ctx context.Context) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.URL, nil)
+// request returns a request to the URL, or to that of its signature.
+func (f *Fetcher) request(ctx context.Context, url string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, errors.New("not a URL: correct staticPodURL")
 	}
@@ -32,12 +32,6 @@ func (f *Fetcher) request(ctx context.Context) (*http.Request, error) {
 	for _, name := range []string{"Accept-Encoding", "Range"} { // those are the client's to say
 		req.Header.Del(name)
 	}
-	if f.last.etag != "" {
-		req.Header.Set("If-None-Match", f.last.etag)
-	}
-	if f.last.modified != "" {
-		req.Header.Set("If-Modified-Since", f.last.modified)
-	}
 	if f.TokenFile != "" {
 		token, err := f.readToken(f.TokenFile)
 		if err != nil {
@@ -46,6 +40,16 @@ func (f *Fetcher) request(ctx context.Context) (*http.Request, error) {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	return req, nil
+}
+
+// condition makes a request conditional on the body that is known.
+func (l *last) condition(req *http.Request) {
+	if l.etag != "" {
+		req.Header.Set("If-None-Match", l.etag)
+	}
+	if l.modified != "" {
+		req.Header.Set("If-Modified-Since", l.modified)
+	}
 }
 
 // bearerToken is the syntax of a token in RFC 6750 (2.1).

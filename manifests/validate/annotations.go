@@ -84,6 +84,8 @@ func (c *checker) annotation(p *field.Path, name string) {
 	a, known := annotations.Named(name)
 	meant, misspelt := annotations.Misspelt(name)
 	switch {
+	case known && a.On == annotations.OnLists:
+		c.warn(p, "has no effect on a pod: it belongs to the List that a manifest URL gives")
 	case known && a.On != annotations.InManifests:
 		c.warn(p, "has no effect in a manifest: monopod itself sets it on "+a.On)
 	case known:

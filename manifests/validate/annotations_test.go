@@ -31,6 +31,7 @@ func TestAnAnnotationThatMonopodDoesNotKnowIsRefused(t *testing.T) {
 		{"monopod.on-config-changes: restart", at + `monopod.on-config-changes]: unknown annotation "monopod.on-config-changes": did you mean "monopod.on-config-change"?`},
 		{"monopod.restart-on-config-change: 'yes'", at + `monopod.restart-on-config-change]: Invalid value: "yes": must be true or false`},
 		{"monopod.held: by me", "~" + at + "monopod.held]: has no effect in a manifest: monopod itself sets it on served objects"},
+		{"monopod.serial: '7'", "~" + at + "monopod.serial]: has no effect on a pod: it belongs to the List that a manifest URL gives"},
 		{"monopod.follow-images: 1h", ""}, {"monopod.follow-images: 0s", ""},
 		{"monopod.follow-images: 1m", at + `monopod.follow-images]: Invalid value: "1m": must be a duration from 10m to 720h, such as 1h, or 0s for never`},
 		{"monopod.tag-images: '{}'", "~" + at + "monopod.tag-images]: has no effect in a manifest: monopod itself sets it on served objects"},

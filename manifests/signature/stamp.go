@@ -1,0 +1,68 @@
+package signature
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"monopod/manifests/annotations"
+	"monopod/manifests/decode"
+)
+
+// Stamp is what signed content says of itself, in annotations of its List.
+type Stamp struct {
+	Serial int64  // from 1; a later content has a higher one
+	Node   string // the only node that it is for; "": any
+}
+
+// ReadStamp reads the stamp of content, which is in its first document. The errors follow the name
+// of the content, and quote nothing of it.
+func ReadStamp(content []byte) (s Stamp, err error) {
+	for d := range decode.Documents(content) {
+		if d.Err.Message != "" {
+			return s, fmt.Errorf("line %d: its List cannot be read: %s", d.Err.Line, d.Err.Message)
+		}
+		return stampOf(d)
+	}
+	return s, errNoSerial
+}
+
+var errNoSerial = errors.New("has no serial number: write the annotation " + annotations.Serial +
+	" into the metadata of a List, and raise it with each change")
+
+func stampOf(d decode.Document) (s Stamp, err error) {
+	serial, line, err := text(d, annotations.Serial)
+	if err != nil {
+		return s, err
+	}
+	if line == 0 {
+		return s, errNoSerial
+	}
+	s.Serial, err = strconv.ParseInt(serial, 10, 64)
+	if err != nil || s.Serial < 1 {
+		return s, fmt.Errorf("line %d: %s must be a whole number from 1 to %d", line, annotations.Serial, math.MaxInt64)
+	}
+	s.Node, line, err = text(d, annotations.Node)
+	if err == nil && line > 0 && s.Node == "" {
+		err = fmt.Errorf("line %d: %s is empty: write the node's name, or leave it out", line, annotations.Node)
+	}
+	return s, err
+}
+
+// text returns the value of an annotation of a document and its line; 0: there is none.
+func text(d decode.Document, name string) (value string, line int, err error) {
+	n := d.Root
+	for _, key := range []string{"metadata", "annotations", name} {
+		if _, n = decode.Lookup(n, key); n == nil {
+			return "", 0, nil
+		}
+		n = decode.Follow(n)
+	}
+	if n.Kind != yaml.ScalarNode {
+		return "", 0, fmt.Errorf("line %d: %s is no text: write one value", n.Line+d.Line, name)
+	}
+	return n.Value, n.Line + d.Line, nil
+}
