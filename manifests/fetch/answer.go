@@ -78,10 +78,18 @@ func body(resp *http.Response) (a manifests.Answer, err error) {
 	if tag := resp.Header.Get("ETag"); len(tag) <= mostValidator {
 		a.ETag = tag
 	}
-	if at := resp.Header.Get("Last-Modified"); len(at) <= mostValidator {
+	if at := resp.Header.Get("Last-Modified"); len(at) <= mostValidator && !isFresh(at, resp.Header.Get("Date")) {
 		a.Modified = at
 	}
 	return a, nil
+}
+
+// isFresh reports whether a body was so new when it was sent that the next one may have the same
+// Last-Modified, which counts seconds (RFC 9110, 8.8.2.2).
+func isFresh(modified, sent string) bool {
+	at, err := http.ParseTime(modified)
+	date, wrong := http.ParseTime(sent)
+	return err == nil && wrong == nil && date.Sub(at) < 2*time.Second
 }
 
 // refusal returns the error for an answer without manifests, with its remedy.

@@ -207,6 +207,19 @@ func TestAPollWithNothingNewIsCheap(t *testing.T) {
 	}
 }
 
+// What changes twice in a second has one Last-Modified.
+func TestABodyThatIsNewIsRequestedInFullAgain(t *testing.T) {
+	for age, want := range map[time.Duration]bool{0: false, time.Second: false, time.Minute: true} {
+		a := once(t, Settings{URL: server(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Last-Modified", time.Now().UTC().Add(-age).Format(http.TimeFormat))
+			io.WriteString(w, pod)
+		})})
+		if (a.Modified != "") != want {
+			t.Errorf("%v old: %q is sent back", age, a.Modified)
+		}
+	}
+}
+
 // A refusal is read, so that the connection serves the next request, too.
 func TestARefusalKeepsTheConnection(t *testing.T) {
 	var from []string
