@@ -95,7 +95,7 @@ func Manifest(w io.Writer, f *Facts, one status.File, text []byte, why string) e
 	if why == "" {
 		shown := strings.ToValidUTF8(string(text[:min(len(text), textMost)]), "\ufffd")
 		for k, l := range strings.Split(strings.TrimSuffix(shown, "\n"), "\n") {
-			g.Lines = append(g.Lines, line{l, at[k+1]})
+			g.Lines = append(g.Lines, line{strings.TrimSuffix(l, "\r"), at[k+1]})
 			delete(at, k+1)
 		}
 	}

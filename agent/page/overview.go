@@ -45,16 +45,17 @@ type row struct {
 // Overview writes the page of all pods.
 func Overview(w io.Writer, f *Facts) error {
 	o := overview{frame: f.frame("pods", "Pods"), Words: f.words(), Machine: f.machine()}
-	count := map[print.Health]int{}
+	count, isWrong := map[print.Health]int{}, len(o.Words) > 0
 	for p := range f.Pods {
 		o.Any = true
+		isWrong = isWrong || p.Annotations[status.AnnProblems] != ""
 		h := print.Summarize(p, f.Now).Health
 		count[h]++
 		if h == print.Trouble {
 			o.name(p)
 		}
 	}
-	o.Headline, o.Class = headline(count, len(o.Words) > 0)
+	o.Headline, o.Class = headline(count, isWrong)
 	o.None = print.NoPods(f.folder())
 	versions := f.versions()
 	o.Pods = func(yield func(row) bool) {
@@ -76,7 +77,7 @@ func (o *overview) name(p *v1.Pod) {
 	o.Troubled = append(o.Troubled, link{print.ShortName(p), podPath(p)})
 }
 
-// headline returns the state of all in one sentence. isWrong: something is wrong beside the pods.
+// headline returns the state of all in one sentence. isWrong: something is wrong, be it beside the pods.
 func headline(count map[print.Health]int, isWrong bool) (text, of string) {
 	all := 0
 	for _, n := range count {

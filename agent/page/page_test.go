@@ -334,3 +334,60 @@ func asset(t *testing.T, name string) string {
 	}
 	return string(data)
 }
+
+// A manifest with Windows line ends is shown as it is.
+func TestAManifestWithCRLFShowsNoStrayCharacters(t *testing.T) {
+	body := written(t, func(w io.Writer) error {
+		return Manifest(w, &Facts{Now: noon, Manifests: &status.Manifests{}}, status.File{Path: "/m/a.yaml"}, []byte("kind: Pod\r\nmetadata: {name: a}\r\n"), "")
+	})
+	if strings.Contains(body, "\ufffd") {
+		t.Error("each line ends with a replacement character")
+	}
+}
+
+// A pod in trouble has no container that is merely on its way because of what made it so.
+func TestTheContainerOfAPodInTroubleIsInTrouble(t *testing.T) {
+	for _, reason := range []string{"CrashLoopBackOff", "ImagePullBackOff", "CreateContainerConfigError"} {
+		p := running("a")
+		p.Status.ContainerStatuses[0].State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}
+		_, of := factsOf().stateOf(&p.Status.ContainerStatuses[0])
+		if want := class(print.Summarize(p, noon).Health); of != want {
+			t.Errorf("%s: pod %s, container %s", reason, want, of)
+		}
+	}
+}
+
+// A pod that the owner stopped, that waits for its update or that restarts as its manifest says is not in trouble.
+func TestAPodThatDoesAsItIsToldIsNotInTrouble(t *testing.T) {
+	for _, reason := range []string{status.ReasonStopped, "UpdateWaits", "RestartingAllContainers"} {
+		p := running("a")
+		p.Status.Phase = v1.PodPending
+		if reason == status.ReasonStopped {
+			p.Status.Reason, p.Status.Message = reason, "stopped by request"
+		}
+		p.Status.ContainerStatuses[0] = v1.ContainerStatus{Name: "app", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}}
+		if body := overviewOf(t, factsOf(p, running("b"))); strings.Contains(body, "1 of 2 pods is in trouble") {
+			t.Errorf("%s: 1 of 2 pods is in trouble", reason)
+		}
+	}
+}
+
+// A page does not say that all is well above what it says is wrong with a pod.
+func TestAPodWithAProblemIsNotCalledWell(t *testing.T) {
+	p := running("a")
+	p.Annotations = map[string]string{status.AnnProblems: `["its new version is rejected: spec.containers[0].image is empty"]`}
+	body := overviewOf(t, factsOf(p))
+	if strings.Contains(body, "is rejected") && strings.Contains(body, `<h1 class="well"><span role="status">The pod is well`) {
+		t.Error("the pod is well, and its new version is rejected")
+	}
+}
+
+// A clock that was set back makes no nonsense of ages.
+func TestAClockThatWasSetBackMakesNoNonsense(t *testing.T) {
+	p := running("a")
+	p.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(noon.Add(time.Hour))
+	body := written(t, func(w io.Writer) error { return Pod(w, factsOf(p), p, nil) })
+	if strings.Contains(body, "&lt;invalid&gt;") {
+		t.Error("Running for <invalid>")
+	}
+}

@@ -222,10 +222,10 @@ func (f *Facts) stateOf(s *v1.ContainerStatus) (text, of string) {
 		return f.endOf(s.State.Terminated), class(print.Trouble)
 	case s.State.Waiting == nil:
 		return "Waiting", class(print.OnTheWay)
-	case s.State.Waiting.Message == "" || s.State.Waiting.Reason == "PodInitializing" || s.State.Waiting.Reason == "ContainerCreating":
+	case s.State.Waiting.Reason == "":
 		of = class(print.OnTheWay)
 	default:
-		of = class(print.Trouble)
+		of = class(print.HealthOf(s.State.Waiting.Reason, false))
 	}
 	return print.OneLine(print.JoinWords(s.State.Waiting.Reason, s.State.Waiting.Message)), of
 }

@@ -22,5 +22,5 @@ func Ago(t, now time.Time) string {
 	if !KnownTime(t, now) {
 		return unknownTime
 	}
-	return duration.HumanDuration(now.Sub(t))
+	return duration.HumanDuration(max(now.Sub(t), 0)) // the clock may have been set back
 }

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/status"
 	"monopod/manifests/defaults"
 )
 
@@ -53,7 +54,7 @@ func Summarize(p *v1.Pod, now time.Time) Summary {
 		Word:     word,
 		Restarts: restarts(p, starting, now),
 		Age:      age(p, now),
-		Health:   healthOf(word, ready == total),
+		Health:   HealthOf(word, ready == total),
 	}
 }
 
@@ -214,17 +215,17 @@ func age(p *v1.Pod, now time.Time) string {
 	return Ago(since.Time, now)
 }
 
-// healthOf returns what a pod's word means.
-func healthOf(word string, ready bool) Health {
+// HealthOf returns what a pod's word means.
+func HealthOf(word string, ready bool) Health {
 	switch strings.TrimPrefix(word, "Init:") {
-	case "Completed", "Succeeded":
+	case "Completed", "Succeeded", status.ReasonStopped:
 		return Over
 	case "Running":
 		if ready {
 			return Well
 		}
 		return OnTheWay
-	case "Pending", "ContainerCreating", "PodInitializing", "NotReady", "Terminating", "WaitingForPods":
+	case "Pending", "ContainerCreating", "PodInitializing", "NotReady", "Terminating", "WaitingForPods", "UpdateWaits", "RestartingAllContainers":
 		return OnTheWay
 	}
 	if n, _, ok := strings.Cut(strings.TrimPrefix(word, "Init:"), "/"); ok && n != "" {

@@ -136,9 +136,9 @@ func ofThisMachine(host, listen string) bool {
 // from elsewhere could send requests, too. It reads nothing under a name of its own that leads here,
 // which has a dot, and changes nothing.
 func refuseBrowser(w http.ResponseWriter, r *http.Request) bool {
-	isBrowser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
+	isBrowser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Accept-Language") != "" // which scripts cannot leave out
 	switch {
-	case strings.Contains(r.Host, ".") && !ofThisMachine(r.Host, ""):
+	case isBrowser && strings.Contains(r.Host, ".") && !ofThisMachine(r.Host, ""):
 		http.Error(w, "ask for 127.0.0.1 or localhost", http.StatusMisdirectedRequest)
 	case isBrowser && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "browsers may only read: use the command", http.StatusForbidden)

@@ -7,9 +7,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"sigs.k8s.io/yaml"
 
 	"monopod/agent/message"
@@ -151,7 +155,8 @@ func TestBrowsersOnlyReadOnTheSocket(t *testing.T) {
 	}{
 		{"a form of another site", "POST", "/stop/a", map[string]string{"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}, 403},
 		{"a script under a name that leads here", "POST", "/stop/a", map[string]string{"Host": "evil.example:8080", "Origin": "http://evil.example:8080"}, 421},
-		{"and what it reads", "GET", "/pods", map[string]string{"Host": "evil.example:8080"}, 421},
+		{"and what it reads", "GET", "/pods", map[string]string{"Host": "evil.example:8080", "Accept-Language": "en"}, 421},
+		{"a client that is no browser", "GET", "/pods", map[string]string{"Host": "edge7.example.com"}, 200},
 		{"a form of an old browser", "POST", "/stop/a", map[string]string{"Origin": "null"}, 403},
 		{"a person who opens a page", "GET", "/", map[string]string{"Host": "localhost:8080", "Sec-Fetch-Site": "none"}, 200},
 		{"the script of the page", "GET", "/", map[string]string{"Host": "127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}, 200},
@@ -189,5 +194,29 @@ func TestTheAddressOfThePageLeadsToThisMachine(t *testing.T) {
 		if got := w.Page(); got != want {
 			t.Errorf("%q: %q, want %q", row.listen, got, want)
 		}
+	}
+}
+
+// Clients on TCP have stats made for four of them at a time.
+func TestThePageOfTheNodeTakesItsTurn(t *testing.T) {
+	var now, most atomic.Int64
+	w := serve(t, func(c *Config) {
+		c.Usage = func(context.Context) (*statsapi.NodeStats, error) {
+			n := now.Add(1)
+			defer now.Add(-1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			time.Sleep(300 * time.Millisecond)
+			return nil, nil
+		}
+	})
+	w.store.SetNode(&v1.Node{})
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() { w.browse(t, false, "/page/node") })
+	}
+	all.Wait()
+	if most.Load() > 4 {
+		t.Errorf("stats are made for %d clients at a time", most.Load())
 	}
 }

@@ -13,6 +13,7 @@ type route struct {
 	path   string
 	local  bool // on the unix socket only
 	page   bool // for browsers, which find it by links: the index does not list it
+	atOnce int  // how many answers are made at a time; 0: any number
 	serve  func(s *Server, local bool, w http.ResponseWriter, r *http.Request)
 	method string // "": GET and HEAD
 }
@@ -45,7 +46,7 @@ func reads() []route {
 		{path: "/manifests", local: true, serve: (*Server).manifests},
 		{path: "/runtime", local: true, serve: (*Server).runtime},
 		{path: "/page/pod/{namespace}/{pod}", page: true, serve: (*Server).podPage},
-		{path: "/page/node", page: true, serve: (*Server).nodePage},
+		{path: "/page/node", page: true, atOnce: 4, serve: (*Server).nodePage},
 		{path: "/page/manifests", local: true, page: true, serve: (*Server).manifestsPage},
 		{path: "/page/manifest", local: true, page: true, serve: (*Server).manifestPage},
 		{path: "/page/{asset}", page: true, serve: (*Server).asset},
@@ -101,7 +102,7 @@ func (s *Server) handler(g *guard) http.Handler {
 	var paths []string
 	for _, r := range s.visible(local) {
 		paths = append(paths, r.path)
-		mux.HandleFunc(r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(s, local, w, req) })
+		mux.Handle(r.path, inTurn(r.atOnce, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.serve(s, local, w, req) })))
 	}
 	for _, h := range s.handlers(local) {
 		paths = append(paths, h.Path)

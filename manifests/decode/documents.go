@@ -21,6 +21,9 @@ type Document struct {
 	says reading
 }
 
+// IsTwice reports whether a key of an object stands in it a second time: the last one counts.
+func (d Document) IsTwice(key *yaml.Node) bool { return d.says.twice[key] != nil }
+
 // chunk is the text of one document and the line of the file at which it starts, from 0.
 type chunk struct {
 	text   []byte

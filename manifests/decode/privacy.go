@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"bytes"
 	"regexp"
 	"strings"
 )
@@ -71,13 +70,13 @@ func mayBeSecret(text []byte) bool {
 		return true
 	}
 	kinds := map[string]bool{}
-	open := true
+	open, comments := true, comments{text: text}
 	for _, at := range aKind.FindAllIndex(text, -1) {
 		m := plainKind.FindSubmatch(text[at[1]:min(len(text), at[1]+100)])
 		if m == nil || likeSecret(string(m[1])) {
 			return true
 		}
-		if inComment(text[:at[0]]) {
+		if comments.has(at[0]) {
 			continue
 		}
 		kinds[string(m[1])], open = true, open && openKinds[string(m[1])]
@@ -86,10 +85,25 @@ func mayBeSecret(text []byte) bool {
 	return len(kinds) == 0 || !hasData && anyData.Match(text)
 }
 
-// inComment reports whether the text ends within a comment line.
-func inComment(before []byte) bool {
-	line := bytes.TrimLeft(before[bytes.LastIndexByte(before, '\n')+1:], " \t")
-	return len(line) > 0 && line[0] == '#'
+// comments tells which places of a text are in comment lines. It is asked for them in order, so that
+// it reads the text once, however long a line is.
+type comments struct {
+	text  []byte
+	seen  int  // up to where it was read
+	first byte // the first character of the line there that is no blank; 0: there is none yet
+}
+
+// has reports whether a place is in a comment line.
+func (c *comments) has(at int) bool {
+	for ; c.seen < at; c.seen++ {
+		switch char := c.text[c.seen]; {
+		case char == '\n':
+			c.first = 0
+		case c.first == 0 && char != ' ' && char != '\t':
+			c.first = char
+		}
+	}
+	return c.first == '#'
 }
 
 // likeSecret reports whether a word may be a misspelt kind of Secrets.

@@ -165,3 +165,34 @@ func TestTheStampIsInTheAnnotationsOfTheList(t *testing.T) {
 		}
 	}
 }
+
+// monopod.node is the only node that takes the list, however YAML writes it: a stamp that is not read must not be "any node".
+func TestTheNodeOfAListIsWhatYAMLSays(t *testing.T) {
+	for name, content := range map[string]string{
+		"a merge key":       "kind: List\nmetadata:\n  labels: &c {monopod.node: edge7}\n  annotations:\n    <<: *c\n    monopod.serial: '7'\nitems: []\n",
+		"an alias as a key": "kind: List\nmetadata:\n  name: &n monopod.node\n  annotations:\n    *n : edge7\n    monopod.serial: '7'\nitems: []\n",
+		"escapes":           `{"kind":"List","metadata":{"annotations":{"monopod\u002enode":"edge7","monopod.serial":"7"}},"items":[]}`,
+		"tabs":              "{\n\t\"kind\": \"List\",\n\t\"metadata\": {\"annotations\": {\"monopod.node\": \"edge7\",\n\t\"monopod.serial\": \"7\"}},\n\t\"items\": []\n}",
+		"a BOM":             "\ufeffkind: List\nmetadata: {annotations: {monopod.node: edge7, monopod.serial: '7'}}\nitems: []\n",
+		"CRLF":              "kind: List\r\nmetadata:\r\n  annotations:\r\n    monopod.node: edge7\r\n    monopod.serial: '7'\r\nitems: []\r\n",
+		"twice metadata":    "kind: List\nmetadata: {annotations: {monopod.node: edge7, monopod.serial: '7'}}\nmetadata: {annotations: {monopod.serial: '7'}}\nitems: []\n",
+		"twice annotations": "kind: List\nmetadata: {annotations: {monopod.node: edge7}, annotations: {monopod.serial: '7'}}\nitems: []\n",
+	} {
+		s, err := ReadStamp([]byte(content))
+		if err == nil && s.Node != "edge7" {
+			t.Errorf("%s: for any node, serial %d", name, s.Serial)
+		}
+		if err != nil {
+			t.Logf("%s: refused: %v", name, err)
+		}
+	}
+}
+
+// A serial number is digits: not with a sign, and none that YAML 1.1 reads as another number (010 is 8).
+func TestASerialIsDigits(t *testing.T) {
+	for _, serial := range []string{"'+7'", "010"} {
+		if s, err := ReadStamp([]byte("kind: List\nmetadata: {annotations: {monopod.serial: " + serial + "}}\n")); err == nil {
+			t.Errorf("%s: %d", serial, s.Serial)
+		}
+	}
+}

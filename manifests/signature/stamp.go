@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -42,7 +43,7 @@ func stampOf(d decode.Document) (s Stamp, err error) {
 		return s, errNoSerial
 	}
 	s.Serial, err = strconv.ParseInt(serial, 10, 64)
-	if err != nil || s.Serial < 1 {
+	if err != nil || s.Serial < 1 || strings.TrimLeft(serial, "+0") != serial { // YAML may mean another number by them
 		return s, fmt.Errorf("line %d: %s must be a whole number from 1 to %d", line, annotations.Serial, math.MaxInt64)
 	}
 	s.Node, line, err = text(d, annotations.Node)
@@ -56,10 +57,14 @@ func stampOf(d decode.Document) (s Stamp, err error) {
 func text(d decode.Document, name string) (value string, line int, err error) {
 	n := d.Root
 	for _, key := range []string{"metadata", "annotations", name} {
-		if _, n = decode.Lookup(n, key); n == nil {
+		at, is := decode.Lookup(n, key)
+		if is == nil {
 			return "", 0, nil
 		}
-		n = decode.Follow(n)
+		if d.IsTwice(at) {
+			return "", 0, fmt.Errorf("line %d: %s is written twice: leave one of them out", at.Line+d.Line, key)
+		}
+		n = decode.Follow(is)
 	}
 	if n.Kind != yaml.ScalarNode {
 		return "", 0, fmt.Errorf("line %d: %s is no text: write one value", n.Line+d.Line, name)
