@@ -3,6 +3,7 @@ package status
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"reflect"
 	"testing"
 	"time"
@@ -75,12 +76,15 @@ func TestAReportCostsWhatHasChanged(t *testing.T) {
 		for k := range m.Files {
 			m.Files[k].Objects = nil // which are compared by reflection
 		}
-		cost[n] = testing.AllocsPerRun(20, func() {
-			m.Files[n/2].Held = !m.Files[n/2].Held
-			if _, err := e.encode(m); err != nil {
-				t.Fatal(err)
-			}
-		})
+		cost[n] = math.Inf(1)
+		for range 50 { // the least: the race detector has pools drop what they keep, by chance
+			cost[n] = min(cost[n], testing.AllocsPerRun(1, func() {
+				m.Files[n/2].Held = !m.Files[n/2].Held
+				if _, err := e.encode(m); err != nil {
+					t.Fatal(err)
+				}
+			}))
+		}
 	}
 	if cost[1000] > 1.3*cost[2] {
 		t.Errorf("allocations: %v", cost)
