@@ -145,6 +145,7 @@ func recoversAFailedInitContainer(w *world) {
 	})
 }
 
+// The limits leave room for the OCI runtime, which is part of the container until that runs its program.
 func tellsOfAnOOMKill(w *world) {
 	w.start()
 	w.write("hungry", `
@@ -154,10 +155,10 @@ func tellsOfAnOOMKill(w *world) {
   - name: main
     image: "registry.test/busybox:1"
     command: [tail, /dev/zero] # keeps a line that never ends
-    resources: {limits: {memory: 24Mi}}
+    resources: {limits: {memory: 64Mi}}
 `)
 	w.status("hungry", "is killed for its memory", wasKilledForMemory)
-	w.ps("hungry: container main: OOMKilled: exit code 137, out of memory: the kernel killed its process tail: the pod used 24", "of its memory limit of 24 MiB")
+	w.ps("hungry: container main: OOMKilled: exit code 137, out of memory: the kernel killed its process tail: the pod used 6", "of its memory limit of 64 MiB")
 	// With cgroup v1 a runtime learns of no kill in a cgroup below the container's: it reports an error.
 	w.write("nested", fmt.Sprintf(`
   hostNetwork: true
@@ -173,7 +174,7 @@ func tellsOfAnOOMKill(w *world) {
       %s
       sh -c 'echo $$$$ > own/cgroup.procs; exec tail /dev/zero'
       exit $?
-    resources: {limits: {memory: 24Mi}}
+    resources: {limits: {memory: 64Mi}}
 `, ownCgroup()))
 	w.status("nested", "is killed for the memory of its child", wasKilledForMemory)
 	const told = "nested: container main: OOMKilled: exit code 137, out of memory: the kernel killed its process tail: a cgroup in the container used 8"
@@ -205,7 +206,7 @@ const parent = `
   - name: main
     image: "registry.test/busybox:1"
     command: [sh, -c, "tail /dev/zero; sleep 3600"]
-    resources: {limits: {memory: 24Mi}}
+    resources: {limits: {memory: 64Mi}}
 `
 
 func wasKilledForMemory(s v1.PodStatus) bool {
