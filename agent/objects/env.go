@@ -51,7 +51,7 @@ func (s *Set) EnvOf(pod *v1.Pod) map[string]string {
 }
 
 // wordsOf returns the words of a container; "": it uses no object, or one is missing. runsOn: it does
-// not start anew, so that its variables need nothing.
+// not start again, so that its variables need nothing.
 func (s *Set) wordsOf(pod *v1.Pod, c *v1.Container, runsOn bool) string {
 	env, files := envRefs(pod.Namespace, c), mountedRefs(pod, c)
 	needs := files

@@ -43,7 +43,8 @@ func (k *Kills) add(kill Kill) {
 // Last returns the last kill in the container with this id, which has ended; nil: none is known. What
 // the end is said to be may be decided by this answer for good, so the log is read up to now if it
 // may not have been since then. The kernel logs which process it is going to kill before that ends,
-// and that it has killed it moments later: the former is enough.
+// and that it has killed it moments later: the former is enough,
+// at its own time: a process may end by itself before it is killed.
 func (k *Kills) Last(id string, ended time.Time) *Kill {
 	if k == nil {
 		return nil
@@ -53,9 +54,9 @@ func (k *Kills) Last(id string, ended time.Time) *Kill {
 	if !k.isUpToDate || time.Since(ended) < lately {
 		_ = k.raw.Control(func(fd uintptr) { _ = k.readOn(int(fd)) }) // Watch meets the error, too
 	}
-	if chosen := k.report.chosen; chosen != nil && chosen.In(id) {
+	chosen := k.report.chosen
+	if chosen != nil && chosen.In(id) {
 		kill := *chosen
-		kill.At = ended
 		return &kill
 	}
 	for at := len(k.all) - 1; at >= 0; at-- {

@@ -139,22 +139,36 @@ func (k *Kills) read(part []byte, err error) error {
 	}
 	for line := range strings.Lines(string(part)) {
 		kill, is := k.report.add(line)
-		if !is {
+		chosen := k.report.chosen
+		isChoice := chosen != nil && chosen.At.IsZero()
+		if !is && !isChoice {
 			continue
 		}
-		at, isComparable := loggedAt(line)
-		switch {
-		case isComparable:
-			kill.At = at
-		case !k.isUpToDate:
-			continue
-		default:
-			kill.At = time.Now()
+		at, isKnown := k.timeOf(line)
+		if isChoice && !isKnown {
+			k.report.reset()
 		}
+		if isChoice && isKnown {
+			chosen.At = at
+		}
+		if !is || !isKnown {
+			continue
+		}
+		kill.At = at
 		kill.Former = !k.isUpToDate && kill.At.Before(k.opened)
 		k.add(kill)
 	}
 	return nil
+}
+
+// timeOf returns when a record was logged. One that is read as it comes is of now, if its own time
+// cannot be compared; false: it is a former one.
+func (k *Kills) timeOf(line string) (at time.Time, isKnown bool) {
+	at, isComparable := loggedAt(line)
+	if !isComparable && k.isUpToDate {
+		return time.Now(), true
+	}
+	return at, isComparable
 }
 
 // clocks are those by one of which the kernel's own clock goes: the adjusted one on some virtual

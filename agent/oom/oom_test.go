@@ -236,3 +236,21 @@ func TestAContainerThatEndsBeforeItsKillIsLogged(t *testing.T) {
 		t.Error("nothing is known of the process that the kernel kills")
 	}
 }
+
+// A process that was going to be killed and ended by itself has nothing to do with the end of its
+// container, days later.
+func TestAChoiceIsOfItsMoment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kmsg")
+	chosen, _, _ := strings.Cut(logged(t, ofContainer, time.Hour), "\n")
+	if err := os.WriteFile(path, []byte(chosen+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kills, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kills.Close()
+	if k := kills.Last("f51", time.Now()); k == nil || time.Since(k.At) < time.Minute {
+		t.Errorf("of a choice an hour ago it is said %+v", k)
+	}
+}

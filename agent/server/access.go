@@ -136,7 +136,8 @@ func ofThisMachine(host, listen string) bool {
 // from elsewhere could send requests, too. It reads nothing under a name of its own that leads here,
 // which has a dot, and changes nothing.
 func refuseBrowser(w http.ResponseWriter, r *http.Request) bool {
-	isBrowser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Accept-Language") != "" // which scripts cannot leave out
+	_, speaks := r.Header["Accept-Language"] // a script can empty it, and cannot leave it out
+	isBrowser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" || speaks
 	switch {
 	case isBrowser && strings.Contains(r.Host, ".") && !ofThisMachine(r.Host, ""):
 		http.Error(w, "ask for 127.0.0.1 or localhost", http.StatusMisdirectedRequest)

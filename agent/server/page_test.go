@@ -156,6 +156,7 @@ func TestBrowsersOnlyReadOnTheSocket(t *testing.T) {
 		{"a form of another site", "POST", "/stop/a", map[string]string{"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}, 403},
 		{"a script under a name that leads here", "POST", "/stop/a", map[string]string{"Host": "evil.example:8080", "Origin": "http://evil.example:8080"}, 421},
 		{"and what it reads", "GET", "/pods", map[string]string{"Host": "evil.example:8080", "Accept-Language": "en"}, 421},
+		{"which leaves out what it can", "GET", "/pods", map[string]string{"Host": "evil.example:8080", "Accept-Language": "", "User-Agent": ""}, 421},
 		{"a client that is no browser", "GET", "/pods", map[string]string{"Host": "edge7.example.com"}, 200},
 		{"a form of an old browser", "POST", "/stop/a", map[string]string{"Origin": "null"}, 403},
 		{"a person who opens a page", "GET", "/", map[string]string{"Host": "localhost:8080", "Sec-Fetch-Site": "none"}, 200},

@@ -1,7 +1,7 @@
 package main
 
 // followsItsMachine: a pod waits for a serial device until it is connected, runs on when it is
-// unplugged, and waits for it again once it starts anew; and pods have the name servers of the machine
+// unplugged, and waits for it again once it starts again; and pods have the name servers of the machine
 // that has moved to another network. A node of /dev/null stands for the device: nobody else can open
 // it at that path.
 func followsItsMachine(b *box) error {
