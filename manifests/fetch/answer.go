@@ -20,6 +20,7 @@ import (
 
 // ask sends one request. after is the delay that the server asks for before the next.
 func (f *Fetcher) ask(ctx context.Context) (a manifests.Answer, after time.Duration, err error) {
+	f.served = false
 	f.disk.within(ctx)
 	if err := f.connect(); err != nil {
 		return a, 0, err
@@ -36,6 +37,7 @@ func (f *Fetcher) ask(ctx context.Context) (a manifests.Answer, after time.Durat
 	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusOK:
+		f.served = true
 		a, err = body(resp)
 		return a, 0, err
 	case resp.StatusCode == http.StatusNotModified && f.last.known:

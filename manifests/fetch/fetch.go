@@ -21,8 +21,9 @@ const (
 	deadline  = time.Minute
 	firstByte = 10 * time.Second
 
-	firstRetry = time.Second     // after the first failure; the wait doubles with each
+	firstRetry = time.Second     // after the first failure, while nothing is known; the wait doubles with each
 	lastRetry  = 2 * time.Minute // up to this, or to Every if that is more
+	knownRetry = time.Minute     // after the first failure, or Every if that is less, once an answer is known
 	longestAsk = time.Hour       // the longest Retry-After that is honoured
 )
 
@@ -54,6 +55,7 @@ type Fetcher struct {
 	last    last
 	trust   trust
 	failed  int    // requests in a row
+	served  bool   // the last request had a body for an answer, whatever is in it
 	sent    bool   // an answer, since the start
 	told    string // the problem that was sent last
 }
@@ -133,18 +135,27 @@ func (f *Fetcher) isNews(a manifests.Answer) bool {
 }
 
 // pause returns how long to wait after an answer. asked is the longer delay that the server may ask
-// for.
+// for. A server that gives what cannot be used, as after a bad upload, is asked as often as usual.
 func (f *Fetcher) pause(a manifests.Answer, asked time.Duration) time.Duration {
-	if a.Problem == "" {
+	if a.Problem == "" || f.served && f.last.known {
 		f.failed = 0
 		return jitter(f.Every)
 	}
-	wait := min(firstRetry<<min(f.failed, 20), max(lastRetry, f.Every))
+	wait := min(f.firstWait()<<min(f.failed, 20), max(lastRetry, f.Every))
 	f.failed++
 	if asked > 0 { // it may be the same time for all nodes
 		asked = min(asked, longestAsk) + rand.N(f.Every)
 	}
 	return max(jitter(wait), asked)
+}
+
+// firstWait returns how long to wait after the first failure. A node that has something to run does not
+// ask more often than usual: after a bad upload all nodes would.
+func (f *Fetcher) firstWait() time.Duration {
+	if f.last.known {
+		return min(f.Every, knownRetry)
+	}
+	return firstRetry
 }
 
 // jitter varies a delay by up to a tenth, so that machines that started together do not send their

@@ -423,6 +423,38 @@ func TestFailuresAreAskedAgainEverMoreRarely(t *testing.T) {
 	})
 }
 
+// A node that has an answer asks no sooner than usual.
+func TestWithAnAnswerFailuresAreAskedAgainNoSoonerThanUsual(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		every time.Duration
+		body  string // of the answers that fail
+		code  int    // their status; 0: 200
+		waits []time.Duration
+	}{
+		{"the server is out of order", 20 * time.Second, "", 503,
+			[]time.Duration{20 * time.Second, 40 * time.Second, 80 * time.Second, 2 * time.Minute, 2 * time.Minute}},
+		{"what it has is wrong", 20 * time.Second, "<html>", 0,
+			[]time.Duration{20 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second}},
+		{"it is asked each hour", time.Hour, "", 503,
+			[]time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 32 * time.Minute, time.Hour, time.Hour}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := &world{body: pod}
+			bubbleOf(t, w, w, Settings{URL: "http://h/x", Every: row.every}, func() {
+				w.later(time.Second, func() { w.body, w.failure = row.body, row.code })
+				w.later(6*time.Hour, func() {
+					for k, want := range row.waits { // the first is after the answer
+						if wait := w.at[k+2].Sub(w.at[k+1]); wait < want*9/10 || wait > want*11/10+time.Millisecond {
+							t.Errorf("wait %d is %v, want about %v", k, wait, want)
+						}
+					}
+				})
+			})
+		})
+	}
+}
+
 func TestTheServerIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 	w := &world{failure: 429, after: "600"}
 	bubble(t, w, nil, func() {

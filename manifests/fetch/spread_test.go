@@ -118,6 +118,33 @@ func TestNodesThatAreToldATimeComeBackOneAfterTheOther(t *testing.T) {
 	}
 }
 
+// A bad upload, and the good one after it, are found as any other: no node asks more often meanwhile.
+func TestNodesFindABadUploadAndTheNextOneAfterTheOther(t *testing.T) {
+	var found atomic.Int64 // the good one, by nodes
+	const good = pod + "# good\n"
+	start := time.Time{}
+	var once sync.Once
+	came := together(t, 0, 6*every, func(w http.ResponseWriter, r *http.Request) {
+		once.Do(func() { start = time.Now() })
+		switch at := time.Since(start); {
+		case at < every:
+			w.Header().Set("ETag", `"v1"`)
+			give(w, r)
+		case at < 4*every: // a body that is empty
+		case r.Header.Get("If-None-Match") == `"v2"`:
+			w.WriteHeader(http.StatusNotModified)
+		default:
+			found.Add(1)
+			w.Header().Set("ETag", `"v2"`)
+			io.WriteString(w, good)
+		}
+	})
+	isEven(t, came)
+	if found.Load() != int64(boxes) {
+		t.Errorf("%d of %d nodes found the good upload", found.Load(), boxes)
+	}
+}
+
 // Once the server is there again all ask within lastRetry, and not at once.
 func TestNodesFindAServerThatWasAwayOneAfterTheOther(t *testing.T) {
 	var first atomic.Int64 // requests of nodes that had no answer before
