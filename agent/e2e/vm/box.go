@@ -269,7 +269,7 @@ func (b *box) explain() string {
 	}
 	out, err := b.machine.do(b.ctx, time.Minute, `set +e; systemctl status -n 0 monopod containerd
 monopod ps; ctr -n k8s.io tasks ls; journalctl -n 40 -u monopod -o cat; journalctl -n 10 -u containerd -o cat
-journalctl -b -n 10 -k -p warning -o cat; journalctl -b -n 40 -u containerd -o cat -p info --grep 'exit|dead|shim|kill|panic'`)
+journalctl -b -n 10 -k -p warning -o cat; journalctl -b -n 40 -u containerd -o cat -p info --grep 'exit|dead|shim|kill|panic|ailed to load'`)
 	return fmt.Sprintln(out, err)
 }
 
