@@ -150,7 +150,8 @@ words: export MONOPOD_CRIO_RUNTIME = $(or $(RUNTIME),runc)
 words: $(if $(CRIO),crio packages,deps)
 	go run ./agent/e2e/words -oci $(MONOPOD_CRIO_RUNTIME) $(VERSIONS)
 
-# FLAGS="-pods 20,100 -singles 15 -crashes 15 -rounds 3 -idle 30s -json FILE -last FILE -bare"
+# FLAGS="-pods 20,100 -singles 15 -crashes 15 -rounds 3 -idle 30s -json FILE -last FILE -bare", or
+# -many 1000: the agent alone with so many pods.
 bench: deps
 	go build -o bin/bench ./agent/e2e/bench
 	bin/bench $(FLAGS)

@@ -28,6 +28,7 @@ type options struct {
 	singles    int
 	crashes    int
 	rounds     int
+	many       int
 	idle       time.Duration
 	json       string
 	last       string
@@ -58,6 +59,7 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.singles, "singles", 15, "single pods, one after the other")
 	f.IntVar(&o.crashes, "crashes", 15, "how many of the single pods crash once")
 	f.IntVar(&o.rounds, "rounds", 3, "bursts of each size")
+	f.IntVar(&o.many, "many", 0, "measure the agent alone with so many pods, and nothing else")
 	f.DurationVar(&o.idle, "idle", 30*time.Second, "how long to watch the idle agent at each size")
 	f.StringVar(&o.json, "json", "", "write the samples to this file too")
 	f.StringVar(&o.last, "last", "testdata/bench/last.json", "samples of an earlier measurement: counts that grew by 30 % are a failure")
@@ -97,6 +99,11 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	s := new(sheet)
+	if o.many > 0 {
+		err := measureMany(ctx, &bench{r, o, s}, sides[1].(*monopod), o.many)
+		fmt.Print(s.markdown())
+		return err
+	}
 	if err := measure(ctx, r, o, sides, s); err != nil {
 		return err
 	}

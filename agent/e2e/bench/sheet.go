@@ -21,7 +21,7 @@ type row struct {
 	Bare    []float64 `json:"bare,omitempty"`
 	Monopod []float64 `json:"monopod,omitempty"`
 	Count   bool      `json:"count,omitempty"` // it does not depend on how busy the machine is
-	Goal    float64   `json:"goal"`            // at most: of the ratio where there is a bare side, else of the median
+	Goal    float64   `json:"goal"`            // at most: of the ratio where there is a bare side, else of the median; 0: none
 }
 
 func (s *sheet) row(figure, unit string, goal float64) *row {
@@ -76,7 +76,7 @@ func (s *sheet) markdown() string {
 		case len(r.Bare) > 0 && len(r.Monopod) > 0:
 			ratio = fmt.Sprintf("%.2f", median(r.Monopod)/median(r.Bare))
 			goal = fmt.Sprintf("≤ %.2f", r.Goal)
-		case len(r.Bare) > 0:
+		case len(r.Bare) > 0, r.Goal == 0:
 			goal = ""
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Figure, bare, mono, ratio, goal)
