@@ -14,7 +14,7 @@
 # make model   random walks through what may happen to an agent: SEED=7 STEPS=100000
 # make fuzz    every fuzz target of the module, one after the other: FUZZTIME=10s
 # make mutate  change the code of a package line by line and see which changes no test notices: ROOM=agent/window
-# make scale   what 100, 300 and 1,000 pods cost on a runtime in memory
+# make scale   what 100, 300 and 1,000 pods, and 10,000 restarts of one, cost on a runtime in memory
 # make fleet   what ten thousand nodes that take their manifests from one web server cost it: BOXES=1000
 # make deb     deb and rpm packages for amd64 and arm64 in bin/: VERSION=1.2.3
 # make image   an OCI image for both in bin/, of the program alone: VERSION=1.2.3
@@ -178,7 +178,8 @@ fuzz:
 
 # SCALE="100 1000" for other numbers of pods.
 scale:
-	SCALE="$${SCALE:-100 300 1000}" go test -count=1 -timeout 30m -v -run '^TestScale$$' ./agent
+	SCALE="$${SCALE:-100 300 1000}" MONOPOD_RESTARTS=10000 go test -count=1 -timeout 30m -v \
+		-run '^(TestScale|TestRestartsWithoutEndTakeNoMoreAndMore)$$' ./agent
 
 # How even the requests are is measured on a clock that runs faster, what they cost on the real one.
 fleet: export MONOPOD_FLEET = $(or $(BOXES),10000)
