@@ -88,6 +88,36 @@ func TestAPodThatRunsOnceDoesSoWhereTheRuntimeForgetsAllAtABoot(t *testing.T) {
 	})
 }
 
+// Its end is recorded once its sandbox is stopped. What was reported before that counts, if the power
+// goes meanwhile.
+func TestAPodWhoseEndWasReportedEndedSoWhereTheRuntimeForgetsAllAtABoot(t *testing.T) {
+	for want, code := range map[v1.PodPhase]int32{v1.PodSucceeded: 0, v1.PodFailed: 3} {
+		t.Run(string(want), func(t *testing.T) {
+			live(t, func(r *rig) {
+				job := manifest("job", "img:1", "restartPolicy: Never")
+				r.want(job)
+				r.after(time.Minute)
+				r.Fault(critest.On("StopPodSandbox").Hang())
+				r.Exit("job-n/c", code)
+				r.after(10 * time.Second)
+				if st := r.status("default/job-n"); st.Phase != want {
+					r.Fatalf("the job is %s", st.Phase)
+				}
+				r.kill()
+				r.ClearFaults()
+				r.forgetful()
+				r.start()
+				r.want(job)
+				r.after(time.Minute)
+				r.expect()
+				if st := r.status("default/job-n"); st.Phase != want {
+					r.Errorf("the job is %s after the boot", st.Phase)
+				}
+			})
+		})
+	}
+}
+
 func TestAPodThatRunsOnceAndDidNotYetRunsAfterTheBoot(t *testing.T) {
 	live(t, func(r *rig) {
 		job := manifest("job", "img:1", "restartPolicy: Never")

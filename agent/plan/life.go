@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -142,7 +143,7 @@ func (s *Facts) endedWithSandbox(i *pleg.Instance) (v1.PodPhase, bool) {
 	case pod.Spec.RestartPolicy != v1.RestartPolicyNever:
 		return "", false
 	case i == nil || len(i.Containers) == 0:
-		return v1.PodFailed, s.ranInEarlierBoot()
+		return cmp.Or(s.Reported, v1.PodFailed), s.ranInEarlierBoot()
 	case i.Sandbox() == nil:
 		return "", false
 	case allSucceeded(pod, i):

@@ -33,6 +33,7 @@ type Facts struct {
 	Dead     int                // dead attempts kept of each container; 0 is 1
 	Policy   string             // the update policy, as in PlanSettings
 	Next     map[string]uint32  // next attempts by container name, where the runtime lacks the last one
+	Reported v1.PodPhase        // how the desired pod ended according to the last report; "": it had not ended, or there is none
 
 	Probes    map[string]probe.Results // by container id, of those that run and have probes
 	Stopping  map[string]Stopping      // by container id

@@ -32,6 +32,19 @@ func (r *reporter) since(s *plan.Facts) metav1.Time {
 	return podstatus.Seconds(s.Now)
 }
 
+// endOf returns the phase in which the desired pod had ended by the last report, or "". The end may not
+// have been recorded yet, as that comes after the sandbox is stopped.
+func (r *reporter) endOf(s *plan.Facts) v1.PodPhase {
+	if s.Pod == nil {
+		return ""
+	}
+	if last := r.lastStatus(string(s.Pod.UID)); last != nil && (last.Phase == v1.PodSucceeded || last.Phase == v1.PodFailed) {
+		return last.Phase
+	}
+	return ""
+}
+
+// lastStatus returns the status of an instance that was reported last; nil: there is none.
 func (r *reporter) lastStatus(uid string) *v1.PodStatus {
 	if r.lastUID == uid {
 		return r.last

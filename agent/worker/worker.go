@@ -243,7 +243,7 @@ func (w *Worker) facts(u Update, seen *pleg.Observed) plan.Facts {
 	w.report.dropStale(&s)
 	s.Since = w.report.startOf(&s)
 	w.lookAround(&s)
-	s.Next = w.NextAttempts(&s)
+	s.Next, s.Reported = w.NextAttempts(&s), w.report.endOf(&s)
 	return s
 }
 
