@@ -79,6 +79,7 @@ type Source struct {
 	record  Record
 	saved   Record    // as it was saved last
 	saveAt  time.Time // when to retry a failed save; zero: none failed
+	keepAt  time.Time // the same of unsaved
 	forgets chan forgetting
 	outside chan Outside            // the newest that was not received
 	around  Outside                 // as received last
@@ -86,7 +87,7 @@ type Source struct {
 	masked  []*File                 // its files that other folders mask
 	signer  string                  // of the URL's last complete answer
 	urlName string                  // the name of URL in reports; its state is in files under this name
-	unsaved bool                    // its last answer could not be saved
+	unsaved *Answer                 // its last answer, which could not be saved; nil: it is
 	dirty   map[string]bool         // paths to read again
 	full    bool                    // the whole folder must be read
 	nextAll time.Time               // when it must be read anyway
@@ -252,6 +253,7 @@ func (s *Source) step(now time.Time) {
 	}
 	s.remember(now) // before the snapshot takes effect
 	s.rememberObjects(now)
+	s.rememberAnswer(now)
 	s.offer(next)
 }
 

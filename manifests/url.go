@@ -161,15 +161,28 @@ func (s *Source) decodeAnswer(f *fileState, a Answer, now time.Time) bool {
 	return true
 }
 
-// keepAnswer saves an answer for the next agent. A failed save matters only if that agent has no
-// network.
+// keepAnswer saves an answer for the next agent.
 func (s *Source) keepAnswer(a Answer) {
-	err := s.SaveAnswer(a)
-	if err != nil && !s.unsaved {
+	s.unsaved, s.keepAt = &a, time.Time{}
+	s.rememberAnswer(time.Now())
+}
+
+// rememberAnswer saves the answer that is not saved. A failed save is tried again, and matters only if
+// an agent without a network is the next.
+func (s *Source) rememberAnswer(now time.Time) {
+	if s.unsaved == nil || now.Before(s.keepAt) {
+		return
+	}
+	err := s.SaveAnswer(*s.unsaved)
+	if err == nil {
+		s.unsaved = nil
+		return
+	}
+	if s.keepAt.IsZero() {
 		s.Log.Error("the answer of the manifest URL cannot be saved; "+
 			"after a restart without network only the pods that run are known", "err", err)
 	}
-	s.unsaved = err != nil
+	s.keepAt = now.Add(retryFolder)
 }
 
 // keepOfURL decides on a current pod that the URL gave. Files take precedence over the URL, and
