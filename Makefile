@@ -330,17 +330,17 @@ $(MONOPOD_CACHE)/axe-core-$(AXE)/axe.min.js:
 	tar xzf axe-core-$(AXE).tgz package/axe.min.js && \
 	mkdir -p $(@D) && mv package/axe.min.js $@
 
-# The kubeadm of docs/control-plane.md. The modules that it has beside it are published under a
-# version of their own.
-$(MONOPOD_CACHE)/kubeadm-$(KUBEADM)/kubeadm:
-	@echo "building kubeadm $(KUBEADM), once (some minutes)"
+# The kubeadm of docs/control-plane.md, and the kubelet that pods are handed over to. The modules that
+# they have beside them are published under a version of their own.
+$(MONOPOD_CACHE)/kubeadm-$(KUBEADM)/kubeadm $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/kubelet:
+	@echo "building $(@F) $(KUBEADM), once (some minutes)"
 	@mkdir -p $(MONOPOD_CACHE) && tmp=$$(mktemp -d $(MONOPOD_CACHE)/build-XXXXXX) && trap 'rm -rf "$$tmp"' EXIT && cd $$tmp && \
-	go mod init kubeadm 2>/dev/null && go mod edit -require=k8s.io/kubernetes@v$(KUBEADM) && \
+	go mod init kubernetes 2>/dev/null && go mod edit -require=k8s.io/kubernetes@v$(KUBEADM) && \
 	for module in $$(sed -n 's|^\t\(k8s.io/[a-z-]*\) => .*|\1|p' $$(go mod download -json k8s.io/kubernetes@v$(KUBEADM) | sed -n 's|.*"GoMod": "\(.*\)",|\1|p')); do \
 		go mod edit -replace=$$module=$$module@v0$(patsubst 1%,%,$(KUBEADM)); done && \
 	CGO_ENABLED=0 go build -mod=mod -trimpath -ldflags "-s -w $(foreach v,gitVersion=v$(KUBEADM) gitMajor=1 gitMinor=$(word 2,$(subst ., ,$(KUBEADM))),-X k8s.io/component-base/version.$(v))" \
-		-o $$tmp/kubeadm k8s.io/kubernetes/cmd/kubeadm && \
-	mkdir -p $(@D) && mv $$tmp/kubeadm $@
+		-o $$tmp/$(@F) k8s.io/kubernetes/cmd/$(@F) && \
+	mkdir -p $(@D) && mv $$tmp/$(@F) $@
 
 clean:
 	rm -rf bin

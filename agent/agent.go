@@ -118,6 +118,9 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if a.root, err = checkpoint.OpenRoot(cfg.Root); err != nil {
 		return nil, err
 	}
+	if err = a.root.ReadAdopted(); err != nil {
+		return nil, err
+	}
 	if once == nil {
 		a.root.KeepNodeName(cfg.NodeName)
 	}
@@ -284,7 +287,7 @@ func (a *Agent) servers() []*server.Server {
 
 // build wires the parts that act on the runtime.
 func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, once *Once, o Options) error {
-	a.watch = pleg.NewWatch(a.cri, a.root.Instance, a.store, a.log)
+	a.watch = pleg.NewWatch(a.cri, a.root.Marks, a.store, a.log)
 	a.watch.Metrics, a.cri.Observe = a.metrics, a.metrics.Call
 	var err error
 	if a.cgroups, err = node.NewPodCgroups(machine, a.metrics, checkpoints); err != nil {
