@@ -288,7 +288,7 @@ func (a *Agent) servers() []*server.Server {
 // build wires the parts that act on the runtime.
 func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, once *Once, o Options) error {
 	a.watch = pleg.NewWatch(a.cri, a.root.Marks, a.store, a.log)
-	a.watch.Metrics, a.cri.Observe = a.metrics, a.metrics.Call
+	a.watch.Metrics, a.cri.Observe, a.watch.Known = a.metrics, a.metrics.Call, a.root.StoredPods
 	var err error
 	if a.cgroups, err = node.NewPodCgroups(machine, a.metrics, checkpoints); err != nil {
 		return err

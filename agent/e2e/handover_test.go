@@ -99,7 +99,7 @@ var plain = map[string]string{
   volumes: [{name: e, emptyDir: {}}]`,
 }
 
-// referring are a pod that no kubelet takes as it is, and the ConfigMap that it refers to.
+// referring is a pod that no kubelet takes as it is, and referred what it refers to.
 const referring = `
   terminationGracePeriodSeconds: 1
   containers:
@@ -109,6 +109,17 @@ const referring = `
     env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: a}}}]
     volumeMounts: [{name: data, mountPath: /data}]
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]`
+
+const referred = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: m, namespace: %[1]s}
+data: {a: 'costs $(A) $$1'}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: %[1]s}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+`
 
 // put writes the plain manifests into a folder, as an editor does.
 func (h *handover) put(dir string) {
@@ -286,7 +297,7 @@ func intoAKubeletAndBack(h *handover) {
 	h.agent.Settings = "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\n"
 	h.put(h.agent.Manifests)
 	h.write("referring", referring)
-	h.writeFile("m.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m, namespace: "+h.ns+"}\ndata: {a: 'costs $(A) $$1'}\n")
+	h.writeFile("objects.yaml", fmt.Sprintf(referred, h.ns))
 	h.start()
 	before := h.settled(runningOfPlain + 1)
 

@@ -65,6 +65,9 @@ type Watch struct {
 	// what a previous agent left.
 	Sweep func(ctx context.Context, pods map[manifests.Key]*Listed)
 
+	// Known are the pods of the root dir's checkpoints; nil: none.
+	Known func() []*v1.Pod
+
 	// Vanished reports, after each relist, whether cgroups of running pods have newly vanished,
 	// which wakes all workers; nil: that is not checked.
 	Vanished func() bool
@@ -193,6 +196,9 @@ func (w *Watch) connect(ctx context.Context) error {
 func (w *Watch) list(ctx context.Context) error {
 	pods, err := w.Lister.Pods(ctx)
 	if err != nil || w.Sweep == nil {
+		return err
+	}
+	if err := w.checkUnmarked(ctx, pods); err != nil {
 		return err
 	}
 	w.Sweep(ctx, pods)
