@@ -14,6 +14,7 @@
 # make model   random walks through what may happen to an agent: SEED=7 STEPS=100000
 # make fuzz    every fuzz target of the module, one after the other: FUZZTIME=10s
 # make mutate  change the code of a package line by line and see which changes no test notices: ROOM=agent/window
+# make test-handover take pods from monopod to a kubelet and back, and see that no container restarts (root)
 # make scale   what 100, 300 and 1,000 pods cost on a runtime in memory
 # make fleet   what ten thousand nodes that take their manifests from one web server cost it: BOXES=1000
 # make deb     deb and rpm packages for amd64 and arm64 in bin/: VERSION=1.2.3
@@ -44,7 +45,7 @@ RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithtt
 STAMPED      = -buildvcs=$(STAMP)$(if $(VERSION), -ldflags "-s -w -X monopod/agent/cli.release=$(VERSION)")
 STAMP       := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: build test lint unit arm64 e2e golden e2e-crio crio words bench model mutate fuzz scale fleet demo deb image programs vm test-vm power-cuts moments test-docs docs-deps test-page page-deps promtool vm-deps deps root cc dbus emulator packages clean
+.PHONY: build test lint unit arm64 e2e golden e2e-crio crio words bench model mutate fuzz scale fleet demo deb image programs vm test-vm test-handover power-cuts moments test-docs docs-deps test-page page-deps promtool vm-deps deps root cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
@@ -260,6 +261,11 @@ page-deps: packages
 	command -v chromium >/dev/null || need+=(chromium); \
 	[ -d /usr/share/fonts/truetype/liberation2 ] || need+=(fonts-liberation2); \
 	$(call install,$${need[*]})
+
+# Pods between monopod and a kubelet without an API server.
+test-handover: export MONOPOD_KUBELET = $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/kubelet
+test-handover: deps $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/kubelet
+	go test -tags e2e -count=1 -v -timeout 30m -run '^TestHandover$$' ./agent/e2e
 
 # Kills of the agent at random moments, on both versions of containerd.
 moments: deps

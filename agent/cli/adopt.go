@@ -81,7 +81,7 @@ func adopt(c *cli.Context) error {
 
 // nobodyRuns refuses to look while an agent may change what it sees.
 func nobodyRuns(root string) error {
-	if k := handover.Kubelet("/proc"); k != "" {
+	if k := handover.Kubelet(proc); k != "" {
 		return fmt.Errorf("a kubelet runs, as %s: stop it and keep it from starting again, as by systemctl disable --now kubelet; its pods run on", k)
 	}
 	if pid := checkpoint.Holder(root); pid != "" {
@@ -102,7 +102,7 @@ func printSurvey(w io.Writer, s *handover.Survey) {
 	var t print.Table
 	for _, c := range s.Candidates {
 		if len(c.Differs) == 0 {
-			t.Line("take over", c.Pod.Key().String(), fmt.Sprintf("%d containers run", c.Running))
+			t.Line("take over", c.Pod.Key().String(), fmt.Sprintf("containers that run: %d", c.Running))
 		}
 		for _, why := range c.Differs {
 			t.Line("differs", c.Pod.Key().String(), print.OneLine(why))
@@ -139,6 +139,6 @@ func record(c *cli.Context, cfg config.Config, s *handover.Survey) error {
 	if err := s.Adopt(root); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "%d pods are adopted: start monopod with the same settings.\n", len(s.Candidates))
+	_, err = fmt.Fprintf(c.App.Writer, "Pods adopted: %d. Start monopod with the same settings.\n", len(s.Candidates))
 	return err
 }

@@ -75,7 +75,7 @@ func exportPods(c *cli.Context) error {
 	}
 	differs := 0
 	if c.IsSet("for-kubelet") {
-		n := handover.Node{Root: cfg.Root, PodLogs: cfg.PodLogs, CgroupRoot: cfg.CgroupRoot, SeccompDefault: cfg.SeccompDefault,
+		n := handover.Node{Root: cfg.Root, PodLogs: cfg.PodLogs, CgroupRoot: cfg.CgroupRoot, SeccompDefault: cfg.SeccompDefault, Proc: proc,
 			Endpoint: values.Endpoints(cfg)[0]}
 		if differs, err = checkKubelet(c, &n, dir, accepted); err != nil {
 			return err
@@ -155,5 +155,8 @@ func checkKubelet(c *cli.Context, n *handover.Node, dir string, accepted []*chec
 	return len(differs), err
 }
 
-// hierarchies is where the kernel shows cgroups.
-const hierarchies = "/sys/fs/cgroup"
+// Where the kernel shows cgroups and processes.
+const (
+	hierarchies = "/sys/fs/cgroup"
+	proc        = "/proc"
+)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"monopod/agent/e2e/rig"
@@ -44,8 +45,17 @@ type handover struct {
 }
 
 func newHandover(t *testing.T, r *rig.Rig, binary, kubelet, ns string) *handover {
-	h := &handover{world: newWorld(t, r, binary, ns), binary: kubelet}
+	h := &handover{binary: kubelet}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(h.agent.Root, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount the root dir: %v", err)
+		}
+	})
+	h.world = newWorld(t, r, binary, ns)
 	h.agent.Driver = "cgroupfs"
+	check(t, os.MkdirAll(h.agent.Root, 0o750)) // on a shared mount, as under systemd
+	check(t, syscall.Mount(h.agent.Root, h.agent.Root, "", syscall.MS_BIND, ""))
+	check(t, syscall.Mount("", h.agent.Root, "", syscall.MS_SHARED, ""))
 	t.Cleanup(func() {
 		if h.kubelet != nil {
 			h.kubelet.Stop()
@@ -64,17 +74,18 @@ var plain = map[string]string{
   containers:
   - name: main
     image: registry.test/busybox:1
-    command: [sh, -c, "echo kept > /e/f; mkdir -p /w && exec httpd -f -p 8080 -h /e"]
+    command: [sh, -c, "echo kept > /e/f; echo kept > /m/f; mkdir -p /w && exec httpd -f -p 8080 -h /e"]
     ports: [{containerPort: 8080, name: http}]
     readinessProbe: {httpGet: {path: /f, port: http}, periodSeconds: 1}
     livenessProbe: {exec: {command: [cat, /e/f]}, periodSeconds: 1}
     startupProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, failureThreshold: 60}
     lifecycle: {postStart: {exec: {command: ["true"]}}, preStop: {exec: {command: ["true"]}}}
     resources: {requests: {cpu: 10m, memory: 8Mi}, limits: {memory: 64Mi}}
-    volumeMounts: [{name: e, mountPath: /e}, {name: h, mountPath: /h}, {name: d, mountPath: /d}, {name: e, mountPath: /s, subPath: sub}]
+    volumeMounts: [{name: e, mountPath: /e}, {name: h, mountPath: /h}, {name: m, mountPath: /m}, {name: d, mountPath: /d}, {name: e, mountPath: /s, subPath: sub}]
   volumes:
   - {name: e, emptyDir: {}}
   - {name: h, hostPath: {path: /tmp}}
+  - {name: m, emptyDir: {medium: Memory}}
   - {name: d, downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}}`,
 	"host": `
   hostNetwork: true
@@ -281,6 +292,7 @@ func (h *handover) kept(who string) {
 	h.Helper()
 	for file, want := range map[string]string{
 		"web/volumes/kubernetes.io~empty-dir/e/f": "kept\n",
+		"web/volumes/kubernetes.io~empty-dir/m/f": "kept\n",
 	} {
 		pod, rest, _ := strings.Cut(file, "/")
 		text, err := os.ReadFile(filepath.Join(h.agent.Root, "pods", h.newest(pod).UID, rest))

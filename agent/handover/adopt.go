@@ -249,9 +249,17 @@ func (a *Adopter) left(seen map[manifests.Key]bool) (words []string) {
 // Adopt records the candidates in the root dir, whose lock the caller holds: their versions first,
 // then that their sandboxes are the agent's. It touches neither the pods nor their files.
 func (s *Survey) Adopt(root *checkpoint.Root) error {
+	has, err := checkpoint.AcceptedIn(root.Dir)
+	if err != nil {
+		return err
+	}
 	var ids []string
 	for _, c := range s.Candidates {
 		ids = append(ids, c.Sandboxes...)
+		isKnown := func(k *checkpoint.Checkpoint) bool { return k.Uid() == string(c.Pod.UID) && k.Digest == c.Pod.Digest }
+		if slices.ContainsFunc(has, isKnown) { // a kubelet had it for a while
+			continue
+		}
 		if err := root.Save(checkpoint.NewCheckpoint(c.Pod, metav1.NewTime(c.Started))); err != nil {
 			return err
 		}

@@ -1,12 +1,14 @@
 package handover
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/checkpoint"
@@ -111,8 +113,19 @@ func TestASandboxOfTheAgentWithAKubeletsContainerIsAdopted(t *testing.T) {
 	}
 	m.container(id, 1, &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: "web-node1", Namespace: "default", Uid: "u"},
 		Labels: map[string]string{podspec.LabelPodUID: "u"}}, "busybox")
-	if s := m.survey(); len(s.Candidates) != 1 || !slices.Equal(s.Candidates[0].Sandboxes, []string{id}) {
-		t.Errorf("%+v", s)
+	s := m.survey()
+	if len(s.Candidates) != 1 || !slices.Equal(s.Candidates[0].Sandboxes, []string{id}) {
+		t.Fatalf("%+v", s)
+	}
+	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
+	noErr(t, err)
+	defer root.Close()
+	known := checkpoint.NewCheckpoint(s.Candidates[0].Pod, metav1.Now())
+	known.Revision = 3
+	noErr(t, errors.Join(root.Save(known), s.Adopt(root)))
+	all, err := checkpoint.AcceptedIn(root.Dir)
+	if err != nil || len(all) != 1 || all[0].Revision != 3 || !root.Marks.Has(id, nil) {
+		t.Errorf("%v: what was known of the pod is forgotten: %+v", err, all)
 	}
 }
 

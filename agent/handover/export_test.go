@@ -104,8 +104,13 @@ func TestAPodWithoutTheSuffixOfItsNodeIsNotExported(t *testing.T) {
 }
 
 func TestTheSettingsOfAKubeletAreCompared(t *testing.T) {
-	root := t.TempDir()
-	n := &Node{Name: "node1", Root: root, PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Endpoint: "unix:///run/containerd/containerd.sock"}
+	root, proc := t.TempDir(), t.TempDir()
+	mount := func(more string) {
+		noErr(t, os.MkdirAll(filepath.Join(proc, "self"), 0o755))
+		noErr(t, os.WriteFile(filepath.Join(proc, "self", "mountinfo"), []byte("22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"+more), 0o644))
+	}
+	mount("23 22 8:1 / /elsewhere rw - ext4 /dev/sda1 rw\n")
+	n := &Node{Name: "node1", Root: root, Proc: proc, PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Endpoint: "unix:///run/containerd/containerd.sock"}
 	for _, row := range []struct {
 		about, settings string
 		says            []string
@@ -134,6 +139,12 @@ func TestTheSettingsOfAKubeletAreCompared(t *testing.T) {
 	got, err := n.CheckKubelet(t.TempDir(), "/m")
 	if err != nil || len(got) != 1 || !strings.Contains(got[0], "--root-dir="+root) {
 		t.Errorf("another root dir: %q, %v", got, err)
+	}
+	noErr(t, os.Remove(filepath.Join(root, "config.yaml")))
+	mount("23 22 8:1 / " + filepath.Dir(root) + " rw master:1 - ext4 /dev/sda1 rw\n")
+	got, err = n.CheckKubelet(root, "/m")
+	if err != nil || len(got) != 1 || !strings.Contains(got[0], "mount --make-rshared "+filepath.Dir(root)) {
+		t.Errorf("a mount that is not shared: %q, %v", got, err)
 	}
 	for _, line := range []string{"staticPodPath: /m\n", "cgroupDriver: systemd\n", "--hostname-override=node1 --root-dir=" + root + "\n"} {
 		if text := n.KubeletSettings("/m"); !strings.Contains(text, line) {

@@ -29,6 +29,7 @@ type Node struct {
 	CgroupRoot     string
 	Endpoint       string // of the runtime
 	SeccompDefault bool
+	Proc           string // where the kernel shows processes
 }
 
 // kubelets are the names of processes that are kubelets, or have one inside.

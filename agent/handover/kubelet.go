@@ -54,6 +54,13 @@ func (n *Node) CheckKubelet(root, manifests string) (differs []string, err error
 	if !sameDir(root, n.Root) {
 		differs = append(differs, fmt.Sprintf("the volumes of the pods are in %s, and not in %s: start the kubelet with --root-dir=%s", n.Root, root, n.Root))
 	}
+	mounts, err := os.ReadFile(filepath.Join(n.Proc, "self", "mountinfo"))
+	if err != nil {
+		return differs, fmt.Errorf("mounts: %w", err)
+	}
+	if at, isShared := sharedAt(string(mounts), n.Root); !isShared {
+		differs = append(differs, fmt.Sprintf("%s is on the mount %s, which is not shared: the kubelet mounts it over itself, which hides volumes in memory and subPaths: mount --make-rshared %[2]s", n.Root, at))
+	}
 	file := filepath.Join(root, "config.yaml")
 	text, err := disk.ReadConfig(file)
 	if os.IsNotExist(err) {
@@ -77,6 +84,23 @@ func (n *Node) CheckKubelet(root, manifests string) (differs []string, err error
 		}
 	}
 	return differs, nil
+}
+
+// sharedAt returns the mount point that holds a path, and whether mounts below it are shared.
+// mountinfo is as in proc_pid_mountinfo(5).
+func sharedAt(mountinfo, path string) (at string, isShared bool) {
+	for line := range strings.Lines(mountinfo) {
+		fields := strings.Fields(line)
+		if len(fields) < 7 {
+			continue
+		}
+		point := fields[4]
+		inside := path == point || strings.HasPrefix(path, strings.TrimSuffix(point, "/")+"/")
+		if inside && len(point) >= len(at) { // the last one of a point covers the others
+			at, isShared = point, strings.HasPrefix(fields[6], "shared:")
+		}
+	}
+	return at, isShared
 }
 
 // sameDir reports whether two paths lead to one directory.

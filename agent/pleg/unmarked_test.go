@@ -33,6 +33,7 @@ func TestAnAgentWithUnmarkedPodsWaitsForAdopt(t *testing.T) {
 		t.Run(row.about, func(t *testing.T) {
 			r, l := wired(t)
 			r.AddImage("img:1")
+			runMarked(t, l, "own-n", "i")
 			id := runMarked(t, l, "web-n", row.sandbox)
 			createMarked(t, l, id, "web-n", row.made)
 			root, err := checkpoint.OpenRoot(t.TempDir())
