@@ -6,8 +6,9 @@
 // history. It treats a retained object as one that manifests give, and removes it once the
 // manifests were read and do not give it: what runs with that object runs on, and this agent later
 // reports that its next start would fail. Stops, holds and the records of trials are unchanged.
-// Nothing restarts when the agent is replaced by the older one, nor on the way back. The tests have
-// a table of what the older agent reads of each file.
+// Nothing restarts when the agent is replaced by the older one, nor on the way back, but for the pods
+// of sandboxes in adopted.json (see AdoptedFile). The tests have a table of what the older agent
+// reads of each file.
 package checkpoint
 
 import (

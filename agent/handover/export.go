@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/podspec"
 	"monopod/agent/volume"
@@ -43,6 +44,7 @@ func (x *Exporter) Export(accepted *v1.Pod) Exported {
 		e.Refused = append(e.Refused, x.inline(accepted, p)...)
 	}
 	e.Refused = append(e.Refused, refused(p)...)
+	p.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	p.Spec.NodeName, p.Status = "", v1.PodStatus{}
 	for _, key := range []string{poduid.AnnotationHash, manifests.AnnotationSource, manifests.AnnotationSeen} {
 		delete(p.Annotations, key)
