@@ -357,6 +357,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a.watch.Prepare = func(ctx context.Context) error { return a.prepareRuntime(ctx, cancel) }
+	a.watch.Refuse = cancel
 	a.orders.Puller, a.orders.Until = a.workers.Images, ctx
 	var parts sync.WaitGroup
 	parts.Go(func() { a.events.Run(ctx) })

@@ -67,7 +67,7 @@ func newHandover(t *testing.T, r *rig.Rig, binary, kubelet, ns string) *handover
 	return h
 }
 
-// plain are the pods that both run without a change.
+// plain are the pods that both run without a change; etcd is made like those of kubeadm.
 var plain = map[string]string{
 	"web": `
   terminationGracePeriodSeconds: 1
@@ -87,10 +87,23 @@ var plain = map[string]string{
   - {name: h, hostPath: {path: /tmp}}
   - {name: m, emptyDir: {medium: Memory}}
   - {name: d, downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}}`,
-	"host": `
+	"etcd": `
   hostNetwork: true
+  priority: 2000001000
+  priorityClassName: system-node-critical
   terminationGracePeriodSeconds: 1
-  containers: [{name: main, image: registry.test/busybox:1, command: [sleep, "3600"]}]`,
+  securityContext: {seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - name: main
+    image: registry.test/busybox:1
+    command: [sleep, "3600"]
+    resources: {requests: {cpu: 10m, memory: 8Mi}}
+    livenessProbe: {exec: {command: ["true"]}, failureThreshold: 8, periodSeconds: 1}
+    startupProbe: {exec: {command: ["true"]}, failureThreshold: 24, periodSeconds: 1}
+    volumeMounts: [{name: data, mountPath: /var/lib/etcd}, {name: certs, mountPath: /etc/ssl/certs, readOnly: true}]
+  volumes:
+  - {name: data, hostPath: {path: ETCD, type: DirectoryOrCreate}}
+  - {name: certs, hostPath: {path: /etc/ssl/certs, type: DirectoryOrCreate}}`,
 	"ended": `
   restartPolicy: Never
   containers: [{name: main, image: registry.test/busybox:1, command: ["true"]}]`,
@@ -137,7 +150,7 @@ func (h *handover) put(dir string) {
 	h.Helper()
 	check(h.T, os.MkdirAll(dir, 0o755))
 	for name, spec := range plain {
-		check(h.T, os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(h.manifest(name, spec)), 0o644))
+		check(h.T, os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(h.manifest(name, strings.ReplaceAll(spec, "ETCD", h.agent.Dir+"/etcd"))), 0o644))
 	}
 }
 
@@ -337,6 +350,12 @@ func intoAKubeletAndBack(h *handover) {
 	h.passed(dir)
 	h.stopKubelet()
 
+	check(h.T, h.agent.Launch())
+	err = h.agent.Wait(limit)
+	if log := rig.Tail(h.agent.Log, 20); err == nil || !strings.Contains(log, "monopod adopt --yes") {
+		h.Errorf("an agent starts with a container that a kubelet made (%v):\n%s", err, log)
+	}
+	h.keeps("an agent that refuses", before)
 	h.adopt()
 	h.start()
 	h.passed(h.agent.Manifests)

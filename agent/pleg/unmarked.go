@@ -2,6 +2,7 @@ package pleg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -55,6 +56,9 @@ func (w *Watch) isUnmarked(sandbox string, labels map[string]string) bool {
 	return labels[podspec.LabelInstance] == "" && !w.Marks.Has(sandbox, labels)
 }
 
+// errUnmarked reports that a kubelet made a pod of the agent again.
+var errUnmarked = errors.New("nothing is touched; stop that agent and monopod, run `monopod adopt --yes`, and start monopod")
+
 func unmarked(key manifests.Key, what, id string) error {
-	return fmt.Errorf("pod %s has a %s that another agent made, as a kubelet (%.13s): nothing is touched; stop that agent and monopod, run `monopod adopt --yes`, and start monopod", key, what, id)
+	return fmt.Errorf("pod %s has a %s that another agent made, as a kubelet (%.13s): %w", key, what, id, errUnmarked)
 }

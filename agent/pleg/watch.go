@@ -65,6 +65,9 @@ type Watch struct {
 	// what a previous agent left.
 	Sweep func(ctx context.Context, pods map[manifests.Key]*Listed)
 
+	// Refuse ends the agent before any worker acts, as it cannot tell which pods are its own.
+	Refuse func(error)
+
 	// Known are the pods of the root dir's checkpoints; nil: none.
 	Known func() []*v1.Pod
 
@@ -98,7 +101,7 @@ type Watch struct {
 func NewWatch(c *cri.Client, marks *checkpoint.Marks, store *status.Store, log *slog.Logger) *Watch {
 	w := &Watch{cri: c, Proc: "/proc", processes: processes{pidOf: c.ContainerPID, all: map[string]*process{}},
 		Lister: &Lister{cri: c, marks: marks}, Marks: marks, store: store, log: log,
-		listed: make(chan struct{}), Relists: make(chan Relist, 1), suspect: wake.New(), changed: wake.New()}
+		Refuse: func(error) {}, listed: make(chan struct{}), Relists: make(chan Relist, 1), suspect: wake.New(), changed: wake.New()}
 	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: notAskedYet, Since: time.Now()})
 	return w
 }
@@ -198,7 +201,11 @@ func (w *Watch) list(ctx context.Context) error {
 	if err != nil || w.Sweep == nil {
 		return err
 	}
-	if err := w.checkUnmarked(ctx, pods); err != nil {
+	err = w.checkUnmarked(ctx, pods)
+	if errors.Is(err, errUnmarked) {
+		w.Refuse(err)
+	}
+	if err != nil {
 		return err
 	}
 	w.Sweep(ctx, pods)
