@@ -77,7 +77,7 @@ func exportPods(c *cli.Context) error {
 	if c.IsSet("for-kubelet") {
 		n := handover.Node{Root: cfg.Root, PodLogs: cfg.PodLogs, CgroupRoot: cfg.CgroupRoot, SeccompDefault: cfg.SeccompDefault, Proc: proc,
 			Endpoint: values.Endpoints(cfg)[0]}
-		if differs, err = checkKubelet(c, &n, dir, accepted); err != nil {
+		if differs, err = checkKubelet(c, &n, dir, cfg.ManagedRuntime, accepted); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func writeManifest(file string, p *v1.Pod) error {
 
 // checkKubelet prints the settings that a kubelet needs, and in what the one with the root dir of
 // the flag differs. It returns in how many.
-func checkKubelet(c *cli.Context, n *handover.Node, dir string, accepted []*checkpoint.Checkpoint) (int, error) {
+func checkKubelet(c *cli.Context, n *handover.Node, dir string, isManaged bool, accepted []*checkpoint.Checkpoint) (int, error) {
 	var pods []*v1.Pod
 	for _, k := range accepted {
 		pods = append(pods, k.Pod)
@@ -147,6 +147,9 @@ func checkKubelet(c *cli.Context, n *handover.Node, dir string, accepted []*chec
 	differs, err := n.CheckKubelet(c.String("for-kubelet"), dir)
 	if err != nil {
 		return 0, err
+	}
+	if isManaged {
+		differs = append(differs, "the runtime is one of monopod's own, which nothing starts without monopod, as after a reboot: let the pods end once, and use a containerd that the machine starts")
 	}
 	for _, why := range differs {
 		fmt.Fprintf(c.App.Writer, "differs  %s\n", print.OneLine(why))

@@ -63,9 +63,9 @@ func TestPodsAreExportedIntoANewFolder(t *testing.T) {
 
 func TestTheSettingsForAKubeletArePrinted(t *testing.T) {
 	root := volumeRoot(t, nil, runningPod("web"))
-	out, err := exported(t, root, "--for-kubelet", t.TempDir(), filepath.Join(t.TempDir(), "new"))
+	out, err := exported(t, root, "--managed-runtime", "--for-kubelet", t.TempDir(), filepath.Join(t.TempDir(), "new"))
 	if command.ExitCode(err) != command.ExitFailed || !strings.Contains(out, "differs  the volumes of the pods are in "+root) ||
-		!strings.Contains(out, "--hostname-override=node1 --root-dir="+root+"\n") {
+		!strings.Contains(out, "differs  the runtime is one of monopod's own") || !strings.Contains(out, "--hostname-override=node1 --root-dir="+root+"\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

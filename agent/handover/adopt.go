@@ -58,9 +58,6 @@ type Adopter struct {
 	containers []*rt.Container
 }
 
-// annotationSource is the kubelet's annotation of sandboxes of static pods.
-const annotationSource = manifests.AnnotationSource
-
 // Survey looks at what the runtime has. It changes nothing.
 func (a *Adopter) Survey(ctx context.Context) (s Survey, err error) {
 	if a.sandboxes, err = a.CRI.Sandboxes(ctx, nil); err != nil {
@@ -72,11 +69,11 @@ func (a *Adopter) Survey(ctx context.Context) (s Survey, err error) {
 	seen := map[manifests.Key]bool{}
 	for _, p := range a.Pods {
 		seen[p.Key()] = true
-		c, isOther, others := a.candidate(p)
+		c, isOther, isOwn := a.candidate(p)
 		switch {
 		case isOther:
 			s.Candidates = append(s.Candidates, c)
-		case others:
+		case isOwn:
 			s.Own = append(s.Own, p.Key())
 		default:
 			s.New = append(s.New, p.Key())
@@ -223,7 +220,7 @@ func (a *Adopter) otherName(p *manifests.Pod) error {
 		name := s.Labels[podspec.LabelPodName]
 		node, isOf := strings.CutPrefix(name, short+"-")
 		if isOf && s.Labels[podspec.LabelPodNamespace] == p.Namespace && s.State == rt.PodSandboxState_SANDBOX_READY &&
-			s.Annotations[annotationSource] != "" && !a.isGiven(p.Namespace, name) {
+			s.Annotations[manifests.AnnotationSource] != "" && !a.isGiven(p.Namespace, name) {
 			return fmt.Errorf("it runs as %s: if that is its node name, say --node-name %s", name, node)
 		}
 	}
@@ -238,7 +235,7 @@ func (a *Adopter) isGiven(namespace, name string) bool {
 func (a *Adopter) left(seen map[manifests.Key]bool) (words []string) {
 	for _, s := range a.sandboxes {
 		key := manifests.Key{Namespace: s.Labels[podspec.LabelPodNamespace], Name: s.Labels[podspec.LabelPodName]}
-		if s.State == rt.PodSandboxState_SANDBOX_READY && !seen[key] && s.Annotations[annotationSource] != "" && !a.Marks.Has(s.Id, s.Labels) {
+		if s.State == rt.PodSandboxState_SANDBOX_READY && !seen[key] && s.Annotations[manifests.AnnotationSource] != "" && !a.Marks.Has(s.Id, s.Labels) {
 			words = append(words, key.String())
 		}
 	}
