@@ -14,6 +14,7 @@
 # make model   random walks through what may happen to an agent: SEED=7 STEPS=100000
 # make fuzz    every fuzz target of the module, one after the other: FUZZTIME=10s
 # make mutate  change the code of a package line by line and see which changes no test notices: ROOM=agent/window
+# make test-handover take pods from monopod to a kubelet and back, and see that no container restarts (root)
 # make scale   what 100, 300 and 1,000 pods, and 10,000 restarts of one, cost on a runtime in memory
 # make fleet   what ten thousand nodes that take their manifests from one web server cost it: BOXES=1000
 # make deb     deb and rpm packages for amd64 and arm64 in bin/: VERSION=1.2.3
@@ -44,7 +45,7 @@ RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithtt
 STAMPED      = -buildvcs=$(STAMP)$(if $(VERSION), -ldflags "-s -w -X monopod/agent/cli.release=$(VERSION)")
 STAMP       := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: build test lint unit arm64 e2e golden e2e-crio crio words bench model mutate fuzz scale fleet demo deb image programs vm test-vm power-cuts moments test-docs docs-deps test-page page-deps promtool vm-deps deps root cc dbus emulator packages clean
+.PHONY: build test lint unit arm64 e2e golden e2e-crio crio words bench model mutate fuzz scale fleet demo deb image programs vm test-vm test-handover power-cuts moments test-docs docs-deps test-page page-deps promtool vm-deps deps root cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
@@ -263,6 +264,11 @@ page-deps: packages
 	[ -d /usr/share/fonts/truetype/liberation2 ] || need+=(fonts-liberation2); \
 	$(call install,$${need[*]})
 
+# Pods between monopod and a kubelet without an API server.
+test-handover: export MONOPOD_KUBELET = $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/kubelet
+test-handover: deps $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/kubelet
+	go test -tags e2e -count=1 -v -timeout 30m -run '^TestHandover$$' ./agent/e2e
+
 # Kills of the agent at random moments, on both versions of containerd.
 moments: deps
 	MONOPOD_E2E_MOMENTS=$(or $(MOMENTS),200) go test -tags e2e -count=1 -v -timeout 120m -run "^TestRandomMoments$$" ./agent/e2e
@@ -332,17 +338,17 @@ $(MONOPOD_CACHE)/axe-core-$(AXE)/axe.min.js:
 	tar xzf axe-core-$(AXE).tgz package/axe.min.js && \
 	mkdir -p $(@D) && mv package/axe.min.js $@
 
-# The kubeadm of docs/control-plane.md. The modules that it has beside it are published under a
-# version of their own.
-$(MONOPOD_CACHE)/kubeadm-$(KUBEADM)/kubeadm:
-	@echo "building kubeadm $(KUBEADM), once (some minutes)"
+# The kubeadm of docs/control-plane.md, and the kubelet that pods are handed over to. The modules that
+# they have beside them are published under a version of their own.
+$(MONOPOD_CACHE)/kubeadm-$(KUBEADM)/kubeadm $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/kubelet:
+	@echo "building $(@F) $(KUBEADM), once (some minutes)"
 	@mkdir -p $(MONOPOD_CACHE) && tmp=$$(mktemp -d $(MONOPOD_CACHE)/build-XXXXXX) && trap 'rm -rf "$$tmp"' EXIT && cd $$tmp && \
-	go mod init kubeadm 2>/dev/null && go mod edit -require=k8s.io/kubernetes@v$(KUBEADM) && \
+	go mod init kubernetes 2>/dev/null && go mod edit -require=k8s.io/kubernetes@v$(KUBEADM) && \
 	for module in $$(sed -n 's|^\t\(k8s.io/[a-z-]*\) => .*|\1|p' $$(go mod download -json k8s.io/kubernetes@v$(KUBEADM) | sed -n 's|.*"GoMod": "\(.*\)",|\1|p')); do \
 		go mod edit -replace=$$module=$$module@v0$(patsubst 1%,%,$(KUBEADM)); done && \
 	CGO_ENABLED=0 go build -mod=mod -trimpath -ldflags "-s -w $(foreach v,gitVersion=v$(KUBEADM) gitMajor=1 gitMinor=$(word 2,$(subst ., ,$(KUBEADM))),-X k8s.io/component-base/version.$(v))" \
-		-o $$tmp/kubeadm k8s.io/kubernetes/cmd/kubeadm && \
-	mkdir -p $(@D) && mv $$tmp/kubeadm $@
+		-o $$tmp/$(@F) k8s.io/kubernetes/cmd/$(@F) && \
+	mkdir -p $(@D) && mv $$tmp/$(@F) $@
 
 clean:
 	rm -rf bin

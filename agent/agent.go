@@ -118,6 +118,9 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if a.root, err = checkpoint.OpenRoot(cfg.Root); err != nil {
 		return nil, err
 	}
+	if err = a.root.ReadAdopted(); err != nil {
+		return nil, err
+	}
 	if once == nil {
 		a.root.KeepNodeName(cfg.NodeName)
 	}
@@ -284,8 +287,8 @@ func (a *Agent) servers() []*server.Server {
 
 // build wires the parts that act on the runtime.
 func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, once *Once, o Options) error {
-	a.watch = pleg.NewWatch(a.cri, a.root.Instance, a.store, a.log)
-	a.watch.Metrics, a.cri.Observe = a.metrics, a.metrics.Call
+	a.watch = pleg.NewWatch(a.cri, a.root.Marks, a.store, a.log)
+	a.watch.Metrics, a.cri.Observe, a.watch.Known = a.metrics, a.metrics.Call, a.root.StoredPods
 	var err error
 	if a.cgroups, err = node.NewPodCgroups(machine, a.metrics, checkpoints); err != nil {
 		return err
@@ -354,6 +357,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a.watch.Prepare = func(ctx context.Context) error { return a.prepareRuntime(ctx, cancel) }
+	a.watch.Refuse = cancel
 	a.orders.Puller, a.orders.Until = a.workers.Images, ctx
 	var parts sync.WaitGroup
 	parts.Go(func() { a.events.Run(ctx) })

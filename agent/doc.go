@@ -22,6 +22,7 @@
 //	  print/                   tables, words, colours
 //	  once/                    one run of pods to their end
 //	  doctor/                  what a machine lacks that the agent needs
+//	  handover/                takes pods from monopod to a kubelet, or back, without a restart
 //	  reload/                  applies settings that change while the agent runs
 //	  settings/                the settings of each package, as values of the Config's
 //	  worker/                  one goroutine per pod name: observe, plan, apply

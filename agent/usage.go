@@ -14,7 +14,7 @@ import (
 // measured returns of what the resource use is measured: the node and its pods.
 func (a *Agent) measured(m *node.Node) stats.Config {
 	return stats.Config{
-		CRI: a.cri, Labels: map[string]string{podspec.LabelInstance: a.root.Instance},
+		CRI: a.cri, Labels: a.root.Marks.Selector,
 		Node: a.cfg.NodeName, Booted: m.Boot.Since, Root: a.cfg.Root, PodLogs: a.cfg.PodLogs,
 		Pods:    a.store.Pods,
 		Cgroup:  func(p *v1.Pod) string { return m.Now().Cgroups.Pod(podspec.CgroupClass(p), string(p.UID)) },

@@ -218,7 +218,7 @@ func (r *rig) start() {
 			r.Fatal(err)
 		}
 	}
-	r.watch = pleg.NewWatch(client, root.Instance, r.store, log)
+	r.watch = pleg.NewWatch(client, root.Marks, r.store, log)
 	r.watch.Lister.PodLogs, r.watch.Vanished = cfg.PodLogs, r.cgroups.NewlyVanished
 	r.watch.Proc = cmp.Or(r.proc, r.watch.Proc)
 	r.events = events.Open(events.Config{Node: "n", Log: log})
@@ -643,7 +643,7 @@ func TestAUIDThatIsNoFileNameIsLeftAlone(t *testing.T) {
 		if err := os.MkdirAll(victim, 0o755); err != nil {
 			r.Fatal(err)
 		}
-		labels := map[string]string{podspec.LabelInstance: r.watch.Instance, podspec.LabelPodName: "web-n", podspec.LabelPodNamespace: "default", podspec.LabelPodUID: "../../victim"}
+		labels := map[string]string{podspec.LabelInstance: r.watch.Marks.Instance, podspec.LabelPodName: "web-n", podspec.LabelPodNamespace: "default", podspec.LabelPodUID: "../../victim"}
 		_, err := cri.New(r.Conn()).RunSandbox(context.Background(), &rt.PodSandboxConfig{
 			Metadata: &rt.PodSandboxMetadata{Name: "web-n", Namespace: "default", Uid: "x"}, Labels: labels}, "")
 		if err != nil {

@@ -36,6 +36,12 @@ type (
 	Place     = documents.Place
 )
 
+// Annotations that the kubelet sets on static pods, from package documents.
+const (
+	AnnotationSource = documents.AnnotationSource
+	AnnotationSeen   = documents.AnnotationSeen
+)
+
 // NewObject is documents.NewObject.
 func NewObject(m *v1.ConfigMap, s *v1.Secret, path string) *Object {
 	return documents.NewObject(m, s, path)

@@ -6,8 +6,9 @@
 // history. It treats a retained object as one that manifests give, and removes it once the
 // manifests were read and do not give it: what runs with that object runs on, and this agent later
 // reports that its next start would fail. Stops, holds and the records of trials are unchanged.
-// Nothing restarts when the agent is replaced by the older one, nor on the way back. The tests have
-// a table of what the older agent reads of each file.
+// Nothing restarts when the agent is replaced by the older one, nor on the way back, but for the pods
+// of sandboxes in adopted.json (see AdoptedFile). The tests have a table of what the older agent
+// reads of each file.
 package checkpoint
 
 import (
@@ -19,6 +20,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -262,12 +264,30 @@ func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 // PodsIn returns the pods that have a checkpoint in a root dir, which another process
 // may have locked. One that cannot be read is an error.
 func PodsIn(root string) ([]*v1.Pod, error) {
+	all, err := checkpointsIn(root)
+	var pods []*v1.Pod
+	for _, c := range all {
+		pods = append(pods, c.Pod)
+	}
+	return pods, err
+}
+
+// AcceptedIn returns the accepted version of each pod name as PodsIn does, sorted by name.
+func AcceptedIn(root string) ([]*Checkpoint, error) {
+	all, err := checkpointsIn(root)
+	accepted := slices.Collect(maps.Values(Accepted(all)))
+	slices.SortFunc(accepted, func(a, b *Checkpoint) int { return manifests.CompareKeys(a.Key(), b.Key()) })
+	return accepted, err
+}
+
+// checkpointsIn reads the checkpoints of a root dir, those of next versions among them.
+func checkpointsIn(root string) ([]*Checkpoint, error) {
 	r := &Root{Dir: root}
 	dirs, err := os.ReadDir(r.Path("pods"))
 	if err != nil {
 		return nil, fmt.Errorf("root dir: %w; name the agent's with --root", err)
 	}
-	var all []*v1.Pod
+	var all []*Checkpoint
 	for _, d := range dirs {
 		c, err := r.load(d.Name(), disk.Read)
 		switch {
@@ -275,14 +295,14 @@ func PodsIn(root string) ([]*v1.Pod, error) {
 		case err != nil:
 			return nil, err
 		default:
-			all = append(all, c.Pod)
+			all = append(all, c)
 		}
 		next, err := r.loadNext(d.Name(), disk.Read)
 		if err != nil {
 			return nil, err
 		}
 		if next != nil {
-			all = append(all, next.Pod)
+			all = append(all, next)
 		}
 	}
 	return all, nil

@@ -61,6 +61,7 @@ func (r *Root) InDoubt(known int, log *slog.Logger) bool {
 type Root struct {
 	Dir      string
 	Instance string // identifies the root dir; a label of every sandbox of the agent
+	Marks    *Marks // of the agent's sandboxes; see ReadAdopted
 	lock     *os.File
 	Users    *podUsers
 	Trouble  error // why the root dir is not writable; nil: it is, as far as known
@@ -102,6 +103,7 @@ func OpenRoot(dir string) (_ *Root, err error) {
 	}
 	r.removeTemps()
 	r.Instance, err = r.readInstance(r.Path("instance"))
+	r.Marks = &Marks{Instance: r.Instance}
 	return r, err
 }
 

@@ -120,6 +120,14 @@ var examples = map[string][]string{
 		"monopod volume ls",
 		"monopod volume inspect default/data",
 	},
+	"export": {
+		"monopod export --config /etc/monopod/config.yaml handover",
+		"monopod export --inline --for-kubelet /var/lib/kubelet handover",
+	},
+	"adopt": {
+		"monopod adopt --manifests /etc/kubernetes/manifests --root /var/lib/kubelet",
+		"monopod adopt --config /etc/monopod/config.yaml --yes",
+	},
 	"doctor": {
 		"monopod doctor",
 		"monopod doctor --config /etc/monopod/config.yaml",

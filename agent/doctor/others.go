@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,11 +35,8 @@ func endpoint(_ context.Context, m *Machine) []Finding {
 	return []Finding{ok("%s is free; monopod does not run", addr)}
 }
 
-// The labels that a sandbox's maker gives it: monopod its own, and both the uid.
-const (
-	labelInstance = "monopod.instance"
-	labelUID      = "io.kubernetes.pod.uid"
-)
+// labelUID is the label of a sandbox with the uid of its pod.
+const labelUID = "io.kubernetes.pod.uid"
 
 // others looks for agents that may treat this one's pods as unknown.
 func others(ctx context.Context, m *Machine) (found []Finding) {
@@ -52,15 +48,14 @@ func others(ctx context.Context, m *Machine) (found []Finding) {
 		found = append(found, warn("give one of them a --cgroup-root of its own",
 			"a kubelet (process %s) runs, too: it removes the cgroups under kubepods that it does not know", pid))
 	}
-	text, _ := os.ReadFile(filepath.Join(m.Config.Root, "instance"))
-	mine := strings.TrimSpace(string(text)) // "": the agent has not run here
+	marks := checkpoint.MarksIn(m.Config.Root)
 	all, err := m.Runtime.Sandboxes(ctx, nil)
 	if err != nil {
 		return found
 	}
 	theirs := 0
 	for _, s := range all {
-		if s.Labels[labelUID] != "" && (mine == "" || s.Labels[labelInstance] != mine) {
+		if s.Labels[labelUID] != "" && !marks.Has(s.Id, s.Labels) {
 			theirs++
 		}
 	}

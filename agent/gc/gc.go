@@ -74,6 +74,29 @@ func (g *Garbage) Collect(ctx context.Context, pods map[manifests.Key]*pleg.List
 	live := g.logsOf(pods)
 	g.collectLogs(live)
 	g.collectLinks(live)
+	g.collectAdopted(ctx, pods)
+}
+
+// collectAdopted drops the adopted sandboxes that are gone from their list.
+func (g *Garbage) collectAdopted(ctx context.Context, pods map[manifests.Key]*pleg.Listed) {
+	listed := map[string]bool{}
+	for _, p := range pods {
+		for _, s := range p.Sandboxes {
+			listed[s.Id] = true
+		}
+	}
+	var gone []string
+	for _, id := range g.Root.Marks.Adopted() {
+		if !listed[id] && g.Lister.IsGone(ctx, id) {
+			gone = append(gone, id)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	if err := g.Root.DropAdopted(gone); err != nil { // the next collection tries again
+		g.Log.Debug("sandboxes that are gone stay in the list of adopted ones", "err", err)
+	}
 }
 
 // uidsOf returns all uids in a listing.

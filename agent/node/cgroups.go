@@ -101,14 +101,8 @@ func (g *PodCgroups) Follow(ctx context.Context, c *cri.Client, end context.Canc
 	if err != nil && !cri.Unimplemented(err) && !g.isReady() {
 		return err
 	}
-	driver := cmp.Or(cgroups.Driver(g.Machine.Cfg.FallbackDriver), cgroups.Cgroupfs)
 	linux := config.GetLinux()
-	if linux != nil {
-		driver = cgroups.Cgroupfs
-		if linux.CgroupDriver == rt.CgroupDriver_SYSTEMD {
-			driver = cgroups.Systemd
-		}
-	}
+	driver := driverOf(linux, g.Machine.Cfg.FallbackDriver)
 	if g.isReady() {
 		own := g.Manager.Names().Driver
 		if linux != nil && own != driver && driver != g.other {
@@ -125,6 +119,32 @@ func (g *PodCgroups) Follow(ctx context.Context, c *cri.Client, end context.Canc
 		return err
 	}
 	return nil
+}
+
+// driverOf returns the driver of a runtime that says so in its configuration; nil: it does not.
+func driverOf(linux *rt.LinuxRuntimeConfiguration, fallback string) cgroups.Driver {
+	switch {
+	case linux == nil:
+		return cmp.Or(cgroups.Driver(fallback), cgroups.Cgroupfs)
+	case linux.CgroupDriver == rt.CgroupDriver_SYSTEMD:
+		return cgroups.Systemd
+	}
+	return cgroups.Cgroupfs
+}
+
+// Driver returns the driver that an agent with these settings has beside the runtime.
+func Driver(ctx context.Context, s NodeSettings, c *cri.Client) (cgroups.Driver, error) {
+	switch s.CgroupDriver {
+	case DriverNone:
+		return cgroups.None, nil
+	case DriverAuto:
+		config, err := c.RuntimeConfig(ctx)
+		if err != nil && !cri.Unimplemented(err) {
+			return cgroups.None, err
+		}
+		return driverOf(config.GetLinux(), s.FallbackDriver), nil
+	}
+	return cgroups.Driver(s.CgroupDriver), nil
 }
 
 // SetUp creates the levels that hold pods.

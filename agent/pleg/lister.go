@@ -2,11 +2,12 @@ package pleg
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/podspec"
+	"monopod/agent/checkpoint"
 	"monopod/cri"
 	"monopod/manifests"
 )
@@ -14,10 +15,10 @@ import (
 // Lister lists all the agent's pods in the runtime. A list is expensive for the runtime, so callers
 // that come while one is being made share the next one. Any goroutine may use it.
 type Lister struct {
-	cri      *cri.Client
-	instance string
-	PodLogs  string // the folder of pods' logs; set before the first listing
-	index    index  // the last listing
+	cri     *cri.Client
+	marks   *checkpoint.Marks // of the agent's pods
+	PodLogs string            // the folder of pods' logs; set before the first listing
+	index   index             // the last listing
 
 	sandboxes  cri.List[rt.PodSandbox] // of run's goroutine, of which there is one at a time
 	containers cri.List[rt.Container]  // of run's goroutine
@@ -119,7 +120,7 @@ func (l *Lister) fill(n *listing) {
 // update makes the two calls and updates the index, if both succeed. It reports whether anything
 // has changed.
 func (l *Lister) update() (isOther bool, err error) {
-	labels := map[string]string{podspec.LabelInstance: l.instance}
+	labels := l.marks.Selector()
 	sandboxes, err := l.cri.ListSandboxes(l.ctx, labels, &l.sandboxes)
 	if err != nil {
 		return false, err
@@ -132,7 +133,22 @@ func (l *Lister) update() (isOther bool, err error) {
 	containers.Keep()
 	isOther = sandboxes.Any || containers.Any
 	if isOther {
+		l.leaveOthers(sandboxes, containers)
 		l.index.change(l.PodLogs, sandboxes, containers)
 	}
 	return isOther, nil
+}
+
+// leaveOthers drops what is not the agent's: it is listed, too, while the agent has sandboxes
+// without its label.
+func (l *Lister) leaveOthers(sandboxes *cri.Changes[rt.PodSandbox], containers *cri.Changes[rt.Container]) {
+	sandboxes.Added = slices.DeleteFunc(sandboxes.Added, func(s *rt.PodSandbox) bool { return !l.marks.Has(s.Id, s.Labels) })
+	containers.Added = slices.DeleteFunc(containers.Added, func(c *rt.Container) bool { return !l.marks.Has(c.PodSandboxId, c.Labels) })
+}
+
+// IsGone asks the runtime of one sandbox, and reports whether it has none with this id: a listing
+// alone proves little, as one of a runtime that has just started may lack some.
+func (l *Lister) IsGone(ctx context.Context, sandbox string) bool {
+	_, err := l.cri.SandboxStatus(ctx, sandbox)
+	return cri.NotFound(err)
 }

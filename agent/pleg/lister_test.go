@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/logrotate"
 	"monopod/agent/podspec"
 	"monopod/cri"
@@ -25,7 +26,7 @@ func listing100ms(t *testing.T, test func(*testing.T, *critest.Runtime, *Lister)
 	synctest.Test(t, func(t *testing.T) {
 		r := critest.New(t)
 		r.Fault(critest.On("ListPodSandbox").Delay(100 * time.Millisecond))
-		test(t, r, &Lister{cri: cri.New(r.Conn()), instance: "i"})
+		test(t, r, &Lister{cri: cri.New(r.Conn()), marks: &checkpoint.Marks{Instance: "i"}})
 	})
 }
 
@@ -103,7 +104,7 @@ func wired(t *testing.T) (*critest.Runtime, *Lister) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &Lister{cri: c, instance: "i"}
+	l := &Lister{cri: c, marks: &checkpoint.Marks{Instance: "i"}}
 	t.Cleanup(func() { l.Close(); c.Close() })
 	return r, l
 }

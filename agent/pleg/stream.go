@@ -6,7 +6,6 @@ import (
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/podspec"
 	"monopod/cri"
 )
 
@@ -15,7 +14,7 @@ func (w *Watch) listen(ctx context.Context) error {
 	w.Streams.Store(true)
 	defer w.Streams.Store(false)
 	first, start := true, time.Now()
-	err := w.cri.Events(ctx, w.Instance, func(e *rt.ContainerEventResponse) {
+	err := w.cri.Events(ctx, w.Marks.Text(), func(e *rt.ContainerEventResponse) {
 		if first {
 			w.Metrics.Stream()
 			first = false
@@ -41,7 +40,7 @@ func (w *Watch) reportsEvents(ctx context.Context) bool {
 // event wakes the worker of the pod that an event is about. The relist covers events without a pod.
 func (w *Watch) event(e *rt.ContainerEventResponse) {
 	b := e.GetPodSandboxStatus()
-	if b.GetLabels()[podspec.LabelInstance] != w.Instance || !wellFormed(b.Labels) {
+	if !w.Marks.Has(b.GetId(), b.GetLabels()) || !wellFormed(b.GetLabels()) {
 		return
 	}
 	w.Workers.Wake(KeyOf(b.Labels))

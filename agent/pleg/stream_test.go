@@ -5,6 +5,7 @@ import (
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/podspec"
 	"monopod/agent/wake"
 	"monopod/manifests"
@@ -34,7 +35,7 @@ func TestAnEventWakesTheWorkerOfItsPodAlone(t *testing.T) {
 		{"no pod", nil, 0},
 	} {
 		t.Run(row.about, func(t *testing.T) {
-			w, slot := &Watch{Instance: "i"}, wake.New()
+			w, slot := &Watch{Marks: &checkpoint.Marks{Instance: "i"}}, wake.New()
 			w.Workers.Add(manifests.Key{Namespace: "default", Name: "web-n1"}, slot)
 			w.event(&rt.ContainerEventResponse{PodSandboxStatus: &rt.PodSandboxStatus{Labels: row.labels}})
 			if len(slot) != row.wakes {

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/events"
 	"monopod/agent/metrics"
 	"monopod/agent/status"
@@ -38,11 +39,11 @@ const streamTries = 3
 // Watch watches the runtime: whether it answers, and which of its pods have changed. It only wakes
 // workers, which observe their pods themselves.
 type Watch struct {
-	cri      *cri.Client
-	Lister   *Lister
-	Instance string
-	store    *status.Store
-	log      *slog.Logger
+	cri    *cri.Client
+	Lister *Lister
+	Marks  *checkpoint.Marks // of the agent's pods
+	store  *status.Store
+	log    *slog.Logger
 
 	handlers map[string]*rt.RuntimeHandlerFeatures // by name, of the last status; guarded by mu
 
@@ -63,6 +64,12 @@ type Watch struct {
 	// Sweep is called once, before any worker acts, with the agent's pods in the runtime, to remove
 	// what a previous agent left.
 	Sweep func(ctx context.Context, pods map[manifests.Key]*Listed)
+
+	// Refuse ends the agent before any worker acts, as it cannot tell which pods are its own.
+	Refuse func(error)
+
+	// Known are the pods of the root dir's checkpoints; nil: none.
+	Known func() []*v1.Pod
 
 	// Vanished reports, after each relist, whether cgroups of running pods have newly vanished,
 	// which wakes all workers; nil: that is not checked.
@@ -91,10 +98,10 @@ type Watch struct {
 	features *rt.RuntimeFeatures  // nil before the runtime's first answer
 }
 
-func NewWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *Watch {
+func NewWatch(c *cri.Client, marks *checkpoint.Marks, store *status.Store, log *slog.Logger) *Watch {
 	w := &Watch{cri: c, Proc: "/proc", processes: processes{pidOf: c.ContainerPID, all: map[string]*process{}},
-		Lister: &Lister{cri: c, instance: instance}, Instance: instance, store: store, log: log,
-		listed: make(chan struct{}), Relists: make(chan Relist, 1), suspect: wake.New(), changed: wake.New()}
+		Lister: &Lister{cri: c, marks: marks}, Marks: marks, store: store, log: log,
+		Refuse: func(error) {}, listed: make(chan struct{}), Relists: make(chan Relist, 1), suspect: wake.New(), changed: wake.New()}
 	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: notAskedYet, Since: time.Now()})
 	return w
 }
@@ -192,6 +199,13 @@ func (w *Watch) connect(ctx context.Context) error {
 func (w *Watch) list(ctx context.Context) error {
 	pods, err := w.Lister.Pods(ctx)
 	if err != nil || w.Sweep == nil {
+		return err
+	}
+	err = w.checkUnmarked(ctx, pods)
+	if errors.Is(err, errUnmarked) {
+		w.Refuse(err)
+	}
+	if err != nil {
 		return err
 	}
 	w.Sweep(ctx, pods)

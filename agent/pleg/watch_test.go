@@ -19,7 +19,7 @@ func TestARelistIsTheReceivers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close(t.Context())
-	w := NewWatch(l.cri, "i", store, log)
+	w := NewWatch(l.cri, l.marks, store, log)
 	w.Metrics = metrics.New(metrics.Config{})
 	defer w.Lister.Close()
 	relist := func() {

@@ -73,7 +73,7 @@ func TestContainerHashIsTheKubelets(t *testing.T) {
 		{"pause", "registry.k8s.io/pause:3.10", "28ed4cd7"},
 		{"a", "b&c<d>", "c0de3f4e"},
 	} {
-		if got := containerHash(&v1.Container{Name: c.name, Image: c.image}); got != c.want {
+		if got := ContainerHash(&v1.Container{Name: c.name, Image: c.image}); got != c.want {
 			t.Errorf("hash of %s, %s = %s, want %s", c.name, c.image, got, c.want)
 		}
 	}
@@ -122,7 +122,7 @@ func TestIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantAnnotations := map[string]string{
-		annHash: containerHash(&p.Spec.Containers[0]), annRestartCount: "4", AnnBackoff: "20s", AnnTerminationGrace: "30",
+		AnnHash: ContainerHash(&p.Spec.Containers[0]), annRestartCount: "4", AnnBackoff: "20s", AnnTerminationGrace: "30",
 		AnnMessagePath: "/dev/termination-log", annMessagePolicy: "File", AnnPreStop: `{"sleep":{"seconds":1}}`,
 		AnnPorts: `[{"hostPort":80,"containerPort":8080,"protocol":"TCP"}]`,
 	}

@@ -26,7 +26,7 @@ const (
 	LabelPodUID        = "io.kubernetes.pod.uid"
 	labelContainerName = "io.kubernetes.container.name"
 
-	annHash              = "io.kubernetes.container.hash"
+	AnnHash              = "io.kubernetes.container.hash"
 	annRestartCount      = "io.kubernetes.container.restartCount"
 	AnnMessagePath       = "io.kubernetes.container.terminationMessagePath"
 	annMessagePolicy     = "io.kubernetes.container.terminationMessagePolicy"
@@ -77,7 +77,7 @@ func containerLabels(p *v1.Pod, c *v1.Container, n *Host) map[string]string {
 // container without its manifest.
 func containerAnnotations(p *v1.Pod, c *v1.Container, in Input) (map[string]string, error) {
 	a := map[string]string{
-		annHash:          containerHash(c),
+		AnnHash:          ContainerHash(c),
 		annRestartCount:  strconv.FormatUint(uint64(in.Attempt), 10),
 		AnnMessagePath:   c.TerminationMessagePath,
 		annMessagePolicy: string(c.TerminationMessagePolicy),
@@ -119,9 +119,9 @@ func PreStop(c *v1.Container) string {
 	return string(b)
 }
 
-// containerHash returns the kubelet's hash over a container's name and image:
+// ContainerHash returns the kubelet's hash over a container's name and image:
 // FNV-1a of their JSON, printed the way fmt prints a byte slice with its type.
-func containerHash(c *v1.Container) string {
+func ContainerHash(c *v1.Container) string {
 	b, _ := json.Marshal(map[string]string{"name": c.Name, "image": c.Image}) // strings always marshal
 	h := fnv.New32a()
 	fmt.Fprintf(h, "([]uint8)%v", b)

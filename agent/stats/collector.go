@@ -32,8 +32,8 @@ const (
 type Config struct {
 	Host    Host
 	CRI     *cri.Client
-	Labels  map[string]string // of the agent's objects in the runtime
-	Node    string            // its name
+	Labels  func() map[string]string // of the agent's objects in the runtime; nil: all are listed
+	Node    string                   // its name
 	Booted  time.Time
 	Root    string                 // of the agent
 	PodLogs string                 // folder
@@ -54,6 +54,9 @@ type Collector struct {
 // New returns a collector without a sample.
 func New(c Config) *Collector {
 	c.Host = c.Host.complete()
+	if c.Labels == nil {
+		c.Labels = func() map[string]string { return nil }
+	}
 	return &Collector{config: c, rates: rates{}, usage: newCached[*sample](), disks: newCached[*disks]()}
 }
 

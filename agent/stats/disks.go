@@ -62,7 +62,7 @@ func (c *Collector) askLayers(ctx context.Context, d *disks) {
 	if d.Images = filesystem(images.GetFsId().GetMountpoint()); d.Images != nil {
 		d.Images.Used, d.Images.InodesUsed = value(images.GetUsedBytes()), value(images.GetInodesUsed())
 	}
-	containers, err := c.config.CRI.ContainerStats(ctx, c.config.Labels)
+	containers, err := c.config.CRI.ContainerStats(ctx, c.config.Labels())
 	if err != nil {
 		c.config.Log.Debug("the runtime does not tell what containers wrote", "err", err)
 	}

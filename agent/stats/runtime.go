@@ -14,12 +14,12 @@ import (
 func (c *Collector) askRuntime(ctx context.Context, s *sample) error {
 	ctx, cancel := context.WithTimeout(ctx, runtimeTimeout)
 	defer cancel()
-	containers, err := c.config.CRI.ContainerStats(ctx, c.config.Labels)
+	containers, err := c.config.CRI.ContainerStats(ctx, c.config.Labels())
 	byID := map[string]*rt.ContainerStats{}
 	for _, k := range containers {
 		byID[k.GetAttributes().GetId()] = k
 	}
-	sandboxes, failed := c.config.CRI.SandboxStats(ctx, c.config.Labels)
+	sandboxes, failed := c.config.CRI.SandboxStats(ctx, c.config.Labels())
 	if cri.Unimplemented(failed) {
 		failed = nil // pods have the sum of their containers, and no network
 	}

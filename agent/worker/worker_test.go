@@ -91,7 +91,7 @@ func (r *rig) open(ctx context.Context, dir string) (end func()) {
 		r.Fatal(err)
 	}
 	client := cri.New(r.Conn())
-	watch := pleg.NewWatch(client, root.Instance, store, log)
+	watch := pleg.NewWatch(client, root.Marks, store, log)
 	watch.Events, watch.Node, watch.Lister.PodLogs, watch.Metrics = events.Open(events.Config{Log: log}), "n", cfg.PodLogs, metrics.New(metrics.Config{})
 	rotator := logrotate.New(settings.Logs(cfg), pleg.LogRuntime{Cri: client, Watch: watch}, log)
 	hosts := podhosts.New(podhosts.Config{Store: store, Root: dir, Host: func() *podspec.Host { return machine.Now() }, On: func() bool { return false }, Log: log})

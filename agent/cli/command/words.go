@@ -81,7 +81,7 @@ var words = []struct{ names, here string }{
 		"images that no pod uses go by themselves when the disk fills up; here it is `monopod images rm docker.io/library/busybox:1`, or `monopod images prune`"},
 	{"image pull, pull|fetch", "an image is pulled when a pod needs it; by hand it is `monopod images pull docker.io/library/busybox:1`"},
 	{"image load|import, images import, load|import", "here it is `monopod images load app.tar`"},
-	{"image|images build|tag|push|save|export|sign, build|tag|push|commit|buildx|save|export|search|squash",
+	{"image|images build|tag|push|save|export|sign, build|tag|push|commit|buildx|save|search|squash",
 		"monopod makes no images: use docker or podman; `monopod images load app.tar` takes what they save"},
 	{"login|logout", "credentials of registries are imagePullSecrets of a pod, or `monopod run --image-credential-provider-config FILE`"},
 	{"volume prune|remove|delete", "here it is `monopod volume rm NAMESPACE/NAME`; `monopod volume ls` says who uses which"},

@@ -1,0 +1,77 @@
+package checkpoint
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"monopod/agent/disk"
+	"monopod/agent/podspec"
+)
+
+func TestAdoptedSandboxesAreTheAgents(t *testing.T) {
+	dir := t.TempDir()
+	r := openTestRoot(t, dir)
+	mark := map[string]string{podspec.LabelInstance: r.Instance}
+	has := func(m *Marks, sandbox string, labels map[string]string, want bool) {
+		t.Helper()
+		if m.Has(sandbox, labels) != want {
+			t.Errorf("%q with %v: %v", sandbox, labels, !want)
+		}
+	}
+	has(r.Marks, "a", mark, true)
+	has(r.Marks, "a", nil, false)
+	has(&Marks{}, "a", nil, false)
+	if got := r.Marks.Selector(); got[podspec.LabelInstance] != r.Instance || r.Marks.Text() != r.Instance {
+		t.Errorf("nothing is adopted: %v", got)
+	}
+	must(t, r.Adopt([]string{"b", "a"}))
+	must(t, r.Adopt([]string{"c", "a"}))
+	must(t, r.DropAdopted([]string{"b"}))
+	r.Close()
+
+	r = openTestRoot(t, dir)
+	has(r.Marks, "a", nil, false)
+	must(t, r.ReadAdopted())
+	for _, m := range []*Marks{r.Marks, MarksIn(dir)} {
+		has(m, "a", nil, true)
+		has(m, "b", nil, false)
+		has(m, "z", mark, true)
+		if ids := m.Adopted(); !slices.Equal(ids, []string{"a", "c"}) || m.Selector() != nil || m.Text() != "" {
+			t.Errorf("adopted: %v, %v", ids, m.Selector())
+		}
+	}
+	must(t, r.DropAdopted([]string{"a", "c"}))
+	if Exists(r.Path(AdoptedFile)) || Exists(disk.TwinOf(r.Path(AdoptedFile))) || r.Marks.Selector() == nil {
+		t.Error("an empty list stays")
+	}
+	must(t, r.ReadAdopted())
+}
+
+// An agent that does not know what it adopted would start that a second time.
+func TestADamagedListOfAdoptedSandboxesKeepsTheAgentFromStarting(t *testing.T) {
+	dir := t.TempDir()
+	r := openTestRoot(t, dir)
+	must(t, r.Adopt([]string{"a"}))
+	one, two := r.Path(AdoptedFile), disk.TwinOf(r.Path(AdoptedFile))
+	must(t, os.WriteFile(one, []byte("{"), 0o600))
+	must(t, r.ReadAdopted())
+	if !r.Marks.Has("a", nil) {
+		t.Error("one is damaged: its twin is not read")
+	}
+	must(t, errors.Join(os.WriteFile(one, []byte("{"), 0o600), os.WriteFile(two, []byte("{"), 0o600)))
+	if err := r.ReadAdopted(); err == nil || !strings.Contains(err.Error(), "monopod adopt --yes") {
+		t.Errorf("both are damaged: %v", err)
+	}
+	must(t, r.Adopt([]string{"a"}))
+	must(t, r.ReadAdopted())
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/cli/command"
+	"monopod/agent/handover"
+	"monopod/agent/objects"
+	"monopod/agent/print"
+	values "monopod/agent/settings"
+	"monopod/cgroups"
+)
+
+func exportCommand() *cli.Command {
+	return &cli.Command{
+		Name: "export", ArgsUsage: "DIR", Usage: "write the manifests with which a kubelet takes the pods over",
+		Description: `
+Each version that runs, or is to, is written into DIR, which must be new or empty, with
+its uid: a kubelet with this folder, the same root dir, node name, cgroups and logs
+goes on with the containers that run. Nothing else is changed, and the agent may run.
+
+A kubelet refuses static pods that refer to a ConfigMap, a Secret or a claim: these are
+named with what to do, and not written. With --inline the values of variables are
+written into the manifest, and claims mounted by the path of their folder.
+
+With --for-kubelet ROOT, the root dir of the kubelet, its config.yaml there is compared,
+and the settings that it needs are printed.
+
+Give it the flags that "monopod run" gets. docs/into-a-cluster.md has the way.
+
+Exit codes: 0; 1: a pod is not written, or a setting differs; 2: wrong flags or
+settings.`,
+		Flags: append(runFlags(),
+			&cli.BoolFlag{Name: "inline", Usage: "write the values of ConfigMaps and Secrets, and the paths of claims, into the manifests"},
+			&cli.StringFlag{Name: "for-kubelet", Usage: "compare the settings of the kubelet whose root dir is `ROOT`"}),
+		Action: exportPods,
+	}
+}
+
+func exportPods(c *cli.Context) error {
+	if c.Args().Len() != 1 {
+		return command.UsageError("export where to? Give a new folder, as in `monopod export handover`")
+	}
+	cfg, _, err := readSettings(c)
+	if err != nil {
+		return command.UsageError("%w", err)
+	}
+	cfg = besideAgent(c.Context, cfg)
+	accepted, err := checkpoint.AcceptedIn(cfg.Root)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(c.Args().First())
+	if err != nil {
+		return err
+	}
+	has, err := checkpoint.SavedObjects(cfg.Root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("ConfigMaps and Secrets: %w", err)
+	}
+	x := handover.Exporter{Root: cfg.Root, Inline: c.Bool("inline"), Objects: objects.NewSet(has)}
+	left, err := writeManifests(c.App.Writer, &x, dir, accepted)
+	if err != nil {
+		return err
+	}
+	differs := 0
+	if c.IsSet("for-kubelet") {
+		n := handover.Node{Root: cfg.Root, PodLogs: cfg.PodLogs, CgroupRoot: cfg.CgroupRoot, SeccompDefault: cfg.SeccompDefault, Proc: proc,
+			Endpoint: values.Endpoints(cfg)[0]}
+		if differs, err = checkKubelet(c, &n, dir, cfg.ManagedRuntime, accepted); err != nil {
+			return err
+		}
+	}
+	if left+differs > 0 {
+		return cli.Exit("", command.ExitFailed)
+	}
+	return nil
+}
+
+// writeManifests writes what a kubelet takes, and prints a line for each pod. It returns how many
+// pods are not written.
+func writeManifests(w io.Writer, x *handover.Exporter, dir string, accepted []*checkpoint.Checkpoint) (left int, err error) {
+	if err := newFolder(dir); err != nil {
+		return 0, err
+	}
+	for _, c := range accepted {
+		e := x.Export(c.Pod)
+		if len(e.Refused) > 0 {
+			left++
+			for _, why := range e.Refused {
+				fmt.Fprintf(w, "left     %s: %s\n", c.Key(), print.OneLine(why))
+			}
+			continue
+		}
+		if err := writeManifest(filepath.Join(dir, e.File), e.Pod); err != nil {
+			return left, err
+		}
+		fmt.Fprintf(w, "written  %s (%s)\n", c.Key(), e.File)
+	}
+	_, err = fmt.Fprintf(w, "%s has the manifests of %d of %d pods.\n", dir, len(accepted)-left, len(accepted))
+	return left, err
+}
+
+// newFolder makes a folder, which may exist if it is empty: a kubelet reads whatever is in it.
+func newFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%s is not empty, and a kubelet reads each file in it: name a new folder", dir)
+	}
+	return err
+}
+
+// writeManifest writes a manifest, which may have the values of Secrets.
+func writeManifest(file string, p *v1.Pod) error {
+	text, err := yaml.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
+}
+
+// checkKubelet prints the settings that a kubelet needs, and in what the one with the root dir of
+// the flag differs. It returns in how many.
+func checkKubelet(c *cli.Context, n *handover.Node, dir string, isManaged bool, accepted []*checkpoint.Checkpoint) (int, error) {
+	var pods []*v1.Pod
+	for _, k := range accepted {
+		pods = append(pods, k.Pod)
+		n.Name = k.Pod.Spec.NodeName
+	}
+	n.CgroupDriver = handover.DriverOfAny(hierarchies, n.CgroupRoot, pods)
+	if n.CgroupDriver == cgroups.None {
+		fmt.Fprintln(c.App.Writer, "no pod has a cgroup: cgroupDriver is the runtime's")
+	}
+	differs, err := n.CheckKubelet(c.String("for-kubelet"), dir)
+	if err != nil {
+		return 0, err
+	}
+	if isManaged {
+		differs = append(differs, "the runtime is one of monopod's own, which nothing starts without monopod, as after a reboot: let the pods end once, and use a containerd that the machine starts")
+	}
+	for _, why := range differs {
+		fmt.Fprintf(c.App.Writer, "differs  %s\n", print.OneLine(why))
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "\nThe kubelet needs:\n\n%s", n.KubeletSettings(dir))
+	return len(differs), err
+}
+
+// Where the kernel shows cgroups and processes.
+const (
+	hierarchies = "/sys/fs/cgroup"
+	proc        = "/proc"
+)

@@ -1,0 +1,270 @@
+package handover
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/podspec"
+	"monopod/cgroups"
+	"monopod/cri"
+	"monopod/manifests"
+	"monopod/manifests/poduid"
+)
+
+// Candidate is a pod of the manifests that somebody else runs: as a rule a kubelet that was
+// stopped.
+type Candidate struct {
+	Pod       *manifests.Pod // as the manifest gives it, with the uid that it runs with
+	Sandboxes []string       // the ids of those without the mark of the root dir
+	Running   int            // how many containers run
+	Started   time.Time      // when its first sandbox was made
+	Differs   []string       // why it cannot be taken over; none: it can
+}
+
+// Survey is what the runtime has of the pods of the manifests.
+type Survey struct {
+	Candidates []Candidate     // sorted by name
+	Own        []manifests.Key // that are this root dir's already
+	New        []manifests.Key // of which nothing runs: the agent starts them
+	Left       []string        // pods of manifests that are not given here, in words
+}
+
+// CanAdopt reports whether every pod that somebody else runs can be taken over. If one cannot, none
+// is: the agent would start it a second time.
+func (s *Survey) CanAdopt() bool {
+	return !slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return len(c.Differs) > 0 })
+}
+
+// Adopter takes over the pods that a kubelet left running.
+type Adopter struct {
+	Node        Node
+	Hierarchies string // where the kernel shows cgroups
+	Pods        []*manifests.Pod
+	Marks       *checkpoint.Marks
+	CRI         *cri.Client
+
+	sandboxes  []*rt.PodSandbox
+	containers []*rt.Container
+}
+
+// Survey looks at what the runtime has. It changes nothing.
+func (a *Adopter) Survey(ctx context.Context) (s Survey, err error) {
+	if a.sandboxes, err = a.CRI.Sandboxes(ctx, nil); err != nil {
+		return s, err
+	}
+	if a.containers, err = a.CRI.Containers(ctx, nil); err != nil {
+		return s, err
+	}
+	seen := map[manifests.Key]bool{}
+	for _, p := range a.Pods {
+		seen[p.Key()] = true
+		c, isOther, isOwn := a.candidate(p)
+		switch {
+		case isOther:
+			s.Candidates = append(s.Candidates, c)
+		case isOwn:
+			s.Own = append(s.Own, p.Key())
+		default:
+			s.New = append(s.New, p.Key())
+		}
+	}
+	s.Left = a.left(seen)
+	return s, nil
+}
+
+// candidate returns what somebody else runs of a pod; isOther is false if that is nothing, and then
+// isOwn reports whether the root dir's agent runs it.
+func (a *Adopter) candidate(p *manifests.Pod) (c Candidate, isOther, isOwn bool) {
+	all := a.sandboxesOf(p.Key().Namespace, p.Name)
+	if len(all) == 0 {
+		if other := a.otherName(p); other != nil {
+			return Candidate{Pod: p, Differs: []string{other.Error()}}, true, false
+		}
+		return c, false, false
+	}
+	uid := all[0].Labels[podspec.LabelPodUID]
+	c = Candidate{Pod: withUID(p, uid), Started: time.Unix(0, all[0].CreatedAt)}
+	for _, s := range all {
+		if s.Labels[podspec.LabelPodUID] != uid {
+			if s.State == rt.PodSandboxState_SANDBOX_READY {
+				c.Differs = append(c.Differs, fmt.Sprintf("two pods of this name run, with the uids %s and %s: start the kubelet until it has ended one", uid, s.Labels[podspec.LabelPodUID]))
+			}
+			continue
+		}
+		c.Started = time.Unix(0, s.CreatedAt)
+		if a.isForeign(s) {
+			c.Sandboxes = append(c.Sandboxes, s.Id)
+		}
+	}
+	if len(c.Sandboxes) == 0 {
+		return c, false, true
+	}
+	c.Differs = append(c.Differs, a.differs(p, &c, all[0])...)
+	return c, true, false
+}
+
+// sandboxesOf returns the sandboxes of a pod name: those that are ready first, then the newest.
+func (a *Adopter) sandboxesOf(namespace, name string) (all []*rt.PodSandbox) {
+	for _, s := range a.sandboxes {
+		if s.Labels[podspec.LabelPodNamespace] == namespace && s.Labels[podspec.LabelPodName] == name {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(x, y *rt.PodSandbox) int {
+		return cmp.Or(cmp.Compare(x.State, y.State), cmp.Compare(y.CreatedAt, x.CreatedAt))
+	})
+	return all
+}
+
+// isForeign reports whether a sandbox, or a container in it, has no mark of the root dir. A kubelet
+// that had the agent's sandbox for a while made its containers again without the mark.
+func (a *Adopter) isForeign(s *rt.PodSandbox) bool {
+	if !a.Marks.Has(s.Id, s.Labels) {
+		return true
+	}
+	return slices.ContainsFunc(a.containers, func(c *rt.Container) bool { return c.PodSandboxId == s.Id && !a.Marks.Has(s.Id, c.Labels) })
+}
+
+// withUID returns the pod with the uid that it runs with.
+func withUID(p *manifests.Pod, uid string) *manifests.Pod {
+	running := *p
+	running.Pod = p.DeepCopy()
+	running.UID = types.UID(uid)
+	running.Annotations[poduid.AnnotationHash] = uid
+	return &running
+}
+
+// differs returns why a pod cannot be taken over, and counts what runs of it.
+func (a *Adopter) differs(given *manifests.Pod, c *Candidate, s *rt.PodSandbox) (why []string) {
+	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
+	uid := string(c.Pod.UID)
+	if !poduid.Valid(uid) {
+		add("its uid %q %s: write one into metadata.uid, and let the kubelet start the pod again", uid, poduid.Rule)
+		return why
+	}
+	if given.UID != c.Pod.UID && !poduid.IsComputed(given.UID) {
+		add("it runs with the uid %s, and its manifest says %s: start the kubelet until it has applied that", uid, given.UID)
+	}
+	if other := s.Labels[podspec.LabelInstance]; other != "" && other != a.Marks.Instance {
+		add("the monopod of another root dir runs it (%s=%s): name that root dir with --root", podspec.LabelInstance, other)
+	}
+	why = append(why, a.changed(c, uid)...)
+	if dir := filepath.Join(a.Node.Root, "pods", uid); !isDir(dir) {
+		add("its volumes are not in %s: name the root dir of the kubelet with --root", dir)
+	}
+	if dir := podspec.LogDir(a.Node.PodLogs, c.Pod.Key(), uid); !isDir(dir) {
+		add("its logs are not in %s: name their folder with --pod-logs", dir)
+	}
+	if s.State == rt.PodSandboxState_SANDBOX_READY && a.Node.CgroupDriver != cgroups.None {
+		if d := DriverOf(a.Hierarchies, a.Node.CgroupRoot, c.Pod.Pod); d != a.Node.CgroupDriver {
+			add("%s", otherCgroup(d, a.Node))
+		}
+	}
+	return why
+}
+
+// otherCgroup describes a pod whose cgroup another driver made, or none that is known here.
+func otherCgroup(d cgroups.Driver, n Node) string {
+	if d == cgroups.None {
+		return fmt.Sprintf("its cgroup is not below %s: name the kubelet's with --cgroup-root", cmp.Or(n.CgroupRoot, "/"))
+	}
+	return fmt.Sprintf("the driver of its cgroup is %s, and %s here: choose it with --cgroup-driver", d, n.CgroupDriver)
+}
+
+// changed returns which containers were not made of the present manifest, and counts those that
+// run.
+func (a *Adopter) changed(c *Candidate, uid string) (why []string) {
+	newest := map[string]*rt.Container{}
+	for _, k := range a.containers {
+		if k.Labels[podspec.LabelPodUID] != uid {
+			continue
+		}
+		name := k.Metadata.GetName()
+		if k.State == rt.ContainerState_CONTAINER_RUNNING {
+			c.Running++
+		}
+		if n := newest[name]; n == nil || n.Metadata.GetAttempt() < k.Metadata.GetAttempt() {
+			newest[name] = k
+		}
+	}
+	for _, spec := range podspec.AllContainers(c.Pod.Pod) {
+		k := newest[spec.Name]
+		if k != nil && k.Annotations[podspec.AnnHash] != podspec.ContainerHash(spec) {
+			why = append(why, fmt.Sprintf("container %s was made of another image than %s, which its manifest says: start the kubelet until it has applied that, or restore the manifest", spec.Name, spec.Image))
+		}
+		delete(newest, spec.Name)
+	}
+	for name, k := range newest {
+		if k.State == rt.ContainerState_CONTAINER_RUNNING {
+			why = append(why, fmt.Sprintf("container %s runs, and its manifest has none of that name: start the kubelet until it has applied that", name))
+		}
+	}
+	return why
+}
+
+// otherName returns an error if the pod runs under the name of another node.
+func (a *Adopter) otherName(p *manifests.Pod) error {
+	short := strings.TrimSuffix(p.Name, "-"+a.Node.Name)
+	for _, s := range a.sandboxes {
+		name := s.Labels[podspec.LabelPodName]
+		node, isOf := strings.CutPrefix(name, short+"-")
+		if isOf && s.Labels[podspec.LabelPodNamespace] == p.Namespace && s.State == rt.PodSandboxState_SANDBOX_READY &&
+			s.Annotations[manifests.AnnotationSource] != "" && !a.isGiven(p.Namespace, name) {
+			return fmt.Errorf("it runs as %s: if that is its node name, say --node-name %s", name, node)
+		}
+	}
+	return nil
+}
+
+func (a *Adopter) isGiven(namespace, name string) bool {
+	return slices.ContainsFunc(a.Pods, func(p *manifests.Pod) bool { return p.Namespace == namespace && p.Name == name })
+}
+
+// left returns the static pods of others that no manifest here gives, in words.
+func (a *Adopter) left(seen map[manifests.Key]bool) (words []string) {
+	for _, s := range a.sandboxes {
+		key := manifests.Key{Namespace: s.Labels[podspec.LabelPodNamespace], Name: s.Labels[podspec.LabelPodName]}
+		if s.State == rt.PodSandboxState_SANDBOX_READY && !seen[key] && s.Annotations[manifests.AnnotationSource] != "" && !a.Marks.Has(s.Id, s.Labels) {
+			words = append(words, key.String())
+		}
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// Adopt records the candidates in the root dir, whose lock the caller holds: their versions first,
+// then that their sandboxes are the agent's. It touches neither the pods nor their files.
+func (s *Survey) Adopt(root *checkpoint.Root) error {
+	has, err := checkpoint.AcceptedIn(root.Dir)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, c := range s.Candidates {
+		ids = append(ids, c.Sandboxes...)
+		isKnown := func(k *checkpoint.Checkpoint) bool { return k.Uid() == string(c.Pod.UID) && k.Digest == c.Pod.Digest }
+		if slices.ContainsFunc(has, isKnown) { // a kubelet had it for a while
+			continue
+		}
+		if err := root.Save(checkpoint.NewCheckpoint(c.Pod, metav1.NewTime(c.Started))); err != nil {
+			return err
+		}
+	}
+	return root.Adopt(ids)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,160 @@
+package handover
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/podspec"
+	"monopod/cgroups"
+	"monopod/cri"
+	"monopod/cri/critest"
+	"monopod/manifests"
+)
+
+// machine is one on which a kubelet left a pod default/web-node1 with the uid u.
+type machine struct {
+	*testing.T
+	client  *cri.Client
+	dir     string
+	adopter *Adopter
+}
+
+func newMachine(t *testing.T) *machine {
+	r := critest.New(t)
+	r.AddImage("busybox")
+	m := &machine{T: t, client: cri.New(r.Conn()), dir: t.TempDir()}
+	node := Node{Name: "node1", Root: filepath.Join(m.dir, "root"), PodLogs: filepath.Join(m.dir, "logs"), CgroupDriver: cgroups.Cgroupfs}
+	m.adopter = &Adopter{Node: node, Hierarchies: filepath.Join(m.dir, "cgroup"), Marks: &checkpoint.Marks{Instance: "i"}, CRI: m.client,
+		Pods: []*manifests.Pod{decoded(t, "metadata: {name: web}\nspec:\n"+sleeps)}}
+	for _, dir := range []string{"root/pods/u", "logs/default_web-node1_u", "cgroup/cpu/kubepods/besteffort/podu"} {
+		noErr(t, os.MkdirAll(filepath.Join(m.dir, dir), 0o755))
+	}
+	return m
+}
+
+// run has a kubelet, or with a mark a monopod, run a pod with one container.
+func (m *machine) run(name, uid, mark, image string) (sandbox string) {
+	m.Helper()
+	labels := map[string]string{podspec.LabelPodNamespace: "default", podspec.LabelPodName: name, podspec.LabelPodUID: uid}
+	if mark != "" {
+		labels[podspec.LabelInstance] = mark
+	}
+	config := &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: name, Namespace: "default", Uid: uid}, Labels: labels,
+		Annotations: map[string]string{manifests.AnnotationSource: "file"}}
+	sandbox, err := m.client.RunSandbox(m.Context(), config, "")
+	noErr(m.T, err)
+	m.container(sandbox, 0, config, image)
+	return sandbox
+}
+
+func (m *machine) container(sandbox string, attempt uint32, config *rt.PodSandboxConfig, image string) {
+	m.Helper()
+	spec := decoded(m.T, "metadata: {name: web}\nspec: {containers: [{name: main, image: "+image+"}]}\n").Spec.Containers[0]
+	id, err := m.client.CreateContainer(m.Context(), sandbox, &rt.ContainerConfig{Metadata: &rt.ContainerMetadata{Name: "main", Attempt: attempt}, Labels: config.Labels,
+		Image: &rt.ImageSpec{Image: "busybox"}, Annotations: map[string]string{podspec.AnnHash: podspec.ContainerHash(&spec)}}, config)
+	noErr(m.T, err)
+	noErr(m.T, m.client.StartContainer(m.Context(), id))
+}
+
+func (m *machine) survey() *Survey {
+	m.Helper()
+	s, err := m.adopter.Survey(m.Context())
+	noErr(m.T, err)
+	return &s
+}
+
+func TestWhatAKubeletLeftIsAdopted(t *testing.T) {
+	m := newMachine(t)
+	id := m.run("web-node1", "u", "", "busybox")
+	m.run("stray-node1", "x", "", "busybox")
+	s := m.survey()
+	if len(s.Candidates) != 1 || !s.CanAdopt() || len(s.Own)+len(s.New) > 0 || !slices.Equal(s.Left, []string{"default/stray-node1"}) {
+		t.Fatalf("%+v", s)
+	}
+	c := s.Candidates[0]
+	if c.Pod.UID != "u" || c.Running != 1 || !slices.Equal(c.Sandboxes, []string{id}) || m.adopter.Pods[0].UID == "u" {
+		t.Errorf("%+v", c)
+	}
+	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
+	noErr(t, err)
+	defer root.Close()
+	noErr(t, s.Adopt(root))
+	all, err := checkpoint.AcceptedIn(root.Dir)
+	if err != nil || len(all) != 1 || all[0].Uid() != "u" || all[0].Digest != m.adopter.Pods[0].Digest || !root.Marks.Has(id, nil) {
+		t.Errorf("%v: %+v", err, all)
+	}
+	m.adopter.Marks = root.Marks
+	if s := m.survey(); len(s.Own) != 1 || len(s.Candidates) > 0 {
+		t.Errorf("the second time: %+v", s)
+	}
+}
+
+func TestAPodOfWhichNothingRunsIsStarted(t *testing.T) {
+	m := newMachine(t)
+	if s := m.survey(); len(s.New) != 1 || len(s.Candidates) > 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A container that a kubelet made in the agent's sandbox has no mark.
+func TestASandboxOfTheAgentWithAKubeletsContainerIsAdopted(t *testing.T) {
+	m := newMachine(t)
+	id := m.run("web-node1", "u", "i", "busybox")
+	if s := m.survey(); len(s.Own) != 1 {
+		t.Fatalf("its own: %+v", s)
+	}
+	m.container(id, 1, &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: "web-node1", Namespace: "default", Uid: "u"},
+		Labels: map[string]string{podspec.LabelPodUID: "u"}}, "busybox")
+	s := m.survey()
+	if len(s.Candidates) != 1 || !slices.Equal(s.Candidates[0].Sandboxes, []string{id}) {
+		t.Fatalf("%+v", s)
+	}
+	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
+	noErr(t, err)
+	defer root.Close()
+	known := checkpoint.NewCheckpoint(s.Candidates[0].Pod, metav1.Now())
+	known.Revision = 3
+	noErr(t, errors.Join(root.Save(known), s.Adopt(root)))
+	all, err := checkpoint.AcceptedIn(root.Dir)
+	if err != nil || len(all) != 1 || all[0].Revision != 3 || !root.Marks.Has(id, nil) {
+		t.Errorf("%v: what was known of the pod is forgotten: %+v", err, all)
+	}
+}
+
+func TestWhatDiffersKeepsPodsFromBeingAdopted(t *testing.T) {
+	for _, row := range []struct {
+		about  string
+		change func(m *machine)
+		says   string
+	}{
+		{"another node name", func(m *machine) { m.run("web-edge7", "u", "", "busybox") }, "--node-name edge7"},
+		{"another root dir", func(m *machine) { m.web(); m.adopter.Node.Root = "/elsewhere" }, "--root"},
+		{"another folder of logs", func(m *machine) { m.web(); m.adopter.Node.PodLogs = "/elsewhere" }, "--pod-logs"},
+		{"another cgroup driver", func(m *machine) { m.web(); m.adopter.Node.CgroupDriver = cgroups.Systemd }, "cgroupfs"},
+		{"another cgroup root", func(m *machine) { m.web(); m.adopter.Node.CgroupRoot = "/x" }, "--cgroup-root"},
+		{"another image", func(m *machine) { m.run("web-node1", "u", "", "busybox:2") }, "another image than busybox"},
+		{"another uid", func(m *machine) { m.web(); m.adopter.Pods[0].UID = "pinned" }, "its manifest says pinned"},
+		{"a uid that is none", func(m *machine) { m.run("web-node1", "a_b", "", "busybox") }, "metadata.uid"},
+		{"two pods", func(m *machine) { m.web(); m.run("web-node1", "w", "", "busybox") }, "two pods of this name"},
+		{"another monopod", func(m *machine) { m.run("web-node1", "u", "j", "busybox") }, "another root dir"},
+	} {
+		t.Run(row.about, func(t *testing.T) {
+			m := newMachine(t)
+			row.change(m)
+			s := m.survey()
+			if s.CanAdopt() || len(s.Candidates) != 1 || !strings.Contains(strings.Join(s.Candidates[0].Differs, "\n"), row.says) {
+				t.Errorf("%+v", s.Candidates)
+			}
+		})
+	}
+}
+
+func (m *machine) web() { m.run("web-node1", "u", "", "busybox") }

@@ -1,0 +1,178 @@
+package handover
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/objects"
+	"monopod/cgroups"
+	"monopod/manifests"
+)
+
+// accepted returns the pod that monopod accepts of a spec.
+func accepted(t *testing.T, spec string) *v1.Pod {
+	t.Helper()
+	return decoded(t, "metadata: {name: web}\nspec:\n"+spec).Pod
+}
+
+// decoded returns the pod of a manifest.
+func decoded(t *testing.T, text string) *manifests.Pod {
+	t.Helper()
+	pods, problems := manifests.Decode("/m/web.yaml", []byte("apiVersion: v1\nkind: Pod\n"+text), manifests.Options{NodeName: "node1", NameSuffix: true,
+		Claims: map[manifests.Key]bool{{Namespace: "default", Name: "data"}: true}})
+	if len(pods) != 1 {
+		t.Fatal(problems)
+	}
+	return pods[0]
+}
+
+const sleeps = "  containers: [{name: main, image: busybox}]\n"
+
+// A kubelet makes of the manifest what runs, with the same uid.
+func TestAManifestIsTheAcceptedPodWithItsUID(t *testing.T) {
+	p := accepted(t, sleeps)
+	p.UID = "kept"
+	p.Status.Phase = v1.PodRunning
+	before := p.DeepCopy()
+	e := (&Exporter{}).Export(p)
+	if e.File != "default_web.yaml" || len(e.Refused) > 0 || e.Pod.Name != "web" || e.Pod.UID != "kept" ||
+		e.Pod.Spec.NodeName != "" || e.Pod.Status.Phase != "" || len(e.Pod.Annotations) > 0 {
+		t.Errorf("%+v", e)
+	}
+	if p.String() != before.String() {
+		t.Error("the accepted pod was changed")
+	}
+}
+
+func TestWhatAKubeletRefusesIsSaid(t *testing.T) {
+	withVolume := func(source string) string {
+		return sleeps + "  volumes: [{name: v, " + source + "}]\n"
+	}
+	variable := "  containers: [{name: main, image: busybox, env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: a}}}]}]\n"
+	for _, row := range []struct {
+		about, spec string
+		says        string // "": it is taken
+		inline      string // what is said with --inline
+	}{
+		{"nothing of an API server", withVolume("emptyDir: {}"), "", ""},
+		{"a field of the pod", withVolume("projected: {sources: [{downwardAPI: {items: [{path: name, fieldRef: {fieldPath: metadata.name}}]}}]}"), "", ""},
+		{"a variable", variable, "variable A is of a ConfigMap", ""},
+		{"a variable of an object that is missing", strings.Replace(variable, "name: m,", "name: none,", 1), "variable A", `configmap "none" not found`},
+		{"envFrom", "  containers: [{name: main, image: busybox, envFrom: [{secretRef: {name: s}}]}]\n", "envFrom", ""},
+		{"a claim", withVolume("persistentVolumeClaim: {claimName: data}"), "--inline", ""},
+		{"a volume of a ConfigMap", withVolume("configMap: {name: m}"), "hostPath", "hostPath"},
+		{"a volume of a Secret", withVolume("secret: {secretName: s}"), "hostPath", "hostPath"},
+		{"a projected Secret", withVolume("projected: {sources: [{secret: {name: s}}]}"), "hostPath", "hostPath"},
+		{"credentials", sleeps + "  imagePullSecrets: [{name: s}]\n", "config.json", "config.json"},
+	} {
+		t.Run(row.about, func(t *testing.T) {
+			p := accepted(t, row.spec)
+			m, s := &v1.ConfigMap{Data: map[string]string{"a": "x"}}, &v1.Secret{}
+			m.Namespace, m.Name, s.Namespace, s.Name = "default", "m", "default", "s"
+			set := objects.NewSet([]*manifests.Object{manifests.NewObject(m, nil, ""), manifests.NewObject(nil, s, "")})
+			for inline, want := range map[bool]string{false: row.says, true: row.inline} {
+				e := (&Exporter{Root: "/r", Inline: inline, Objects: set}).Export(p)
+				said := strings.Join(e.Refused, "\n")
+				if (said == "") != (want == "") || !strings.Contains(said, want) {
+					t.Errorf("inline %v: %q", inline, said)
+				}
+			}
+		})
+	}
+}
+
+func TestAClaimIsMountedByItsPath(t *testing.T) {
+	p := accepted(t, "  containers: [{name: main, image: busybox, volumeMounts: [{name: v, mountPath: /d}]}]\n"+
+		"  volumes: [{name: v, persistentVolumeClaim: {claimName: data, readOnly: true}}]\n")
+	e := (&Exporter{Root: "/r", Inline: true}).Export(p)
+	h := e.Pod.Spec.Volumes[0].HostPath
+	if h == nil || h.Path != "/r/volumes/default_data" || *h.Type != v1.HostPathDirectory || !e.Pod.Spec.Containers[0].VolumeMounts[0].ReadOnly {
+		t.Errorf("%v", e.Pod.Spec)
+	}
+}
+
+func TestAPodWithoutTheSuffixOfItsNodeIsNotExported(t *testing.T) {
+	p := accepted(t, sleeps)
+	p.Name = "web"
+	if e := (&Exporter{}).Export(p); len(e.Refused) != 1 || !strings.Contains(e.Refused[0], "podNameSuffix") {
+		t.Errorf("%q", e.Refused)
+	}
+}
+
+func TestTheSettingsOfAKubeletAreCompared(t *testing.T) {
+	root, proc := t.TempDir(), t.TempDir()
+	mount := func(more string) {
+		noErr(t, os.MkdirAll(filepath.Join(proc, "self"), 0o755))
+		noErr(t, os.WriteFile(filepath.Join(proc, "self", "mountinfo"), []byte("22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"+more), 0o644))
+	}
+	mount("23 22 8:1 / /elsewhere rw - ext4 /dev/sda1 rw\n")
+	n := &Node{Name: "node1", Root: root, Proc: proc, PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Endpoint: "unix:///run/containerd/containerd.sock"}
+	for _, row := range []struct {
+		about, settings string
+		says            []string
+	}{
+		{"there are none", "", nil},
+		{"they fit", "staticPodPath: /m\ncgroupDriver: systemd\n", nil},
+		{"they do not", "staticPodPath: /m\nseccompDefault: true\ncgroupRoot: /x\npodLogsDir: /logs\n",
+			[]string{"podLogsDir", "cgroupDriver", "cgroupRoot", "seccompDefault"}},
+	} {
+		t.Run(row.about, func(t *testing.T) {
+			if row.settings != "" {
+				noErr(t, os.WriteFile(filepath.Join(root, "config.yaml"), []byte(row.settings), 0o600))
+			}
+			got, err := n.CheckKubelet(root, "/m")
+			noErr(t, err)
+			if len(got) != len(row.says) {
+				t.Fatalf("%q", got)
+			}
+			for k, name := range row.says {
+				if !strings.HasPrefix(got[k], name+" of ") {
+					t.Errorf("%q is not about %s", got[k], name)
+				}
+			}
+		})
+	}
+	got, err := n.CheckKubelet(t.TempDir(), "/m")
+	if err != nil || len(got) != 1 || !strings.Contains(got[0], "--root-dir="+root) {
+		t.Errorf("another root dir: %q, %v", got, err)
+	}
+	noErr(t, os.Remove(filepath.Join(root, "config.yaml")))
+	mount("23 22 8:1 / " + filepath.Dir(root) + " rw master:1 - ext4 /dev/sda1 rw\n")
+	got, err = n.CheckKubelet(root, "/m")
+	if err != nil || len(got) != 1 || !strings.Contains(got[0], "mount --make-rshared "+filepath.Dir(root)) {
+		t.Errorf("a mount that is not shared: %q, %v", got, err)
+	}
+	for _, line := range []string{"staticPodPath: /m\n", "cgroupDriver: systemd\n", "--hostname-override=node1 --root-dir=" + root + "\n"} {
+		if text := n.KubeletSettings("/m"); !strings.Contains(text, line) {
+			t.Errorf("%s has no %s", text, line)
+		}
+	}
+}
+
+func TestAKubeletIsFound(t *testing.T) {
+	proc := t.TempDir()
+	process := func(id, name string) {
+		noErr(t, os.MkdirAll(filepath.Join(proc, id), 0o755))
+		noErr(t, os.WriteFile(filepath.Join(proc, id, "comm"), []byte(name+"\n"), 0o644))
+	}
+	process("1", "systemd")
+	process("self", "kubelet")
+	if k := Kubelet(proc); k != "" {
+		t.Errorf("found %s", k)
+	}
+	process("742", "k3s-agent")
+	if k := Kubelet(proc); k != "k3s-agent (process 742)" {
+		t.Errorf("found %q", k)
+	}
+}
+
+func noErr(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,124 @@
+package handover
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"monopod/agent/disk"
+	"monopod/cgroups"
+)
+
+// setting is a field of a KubeletConfiguration, in which a kubelet must be as monopod.
+type setting struct {
+	name, value string
+	usual       string // what a kubelet has without the field
+}
+
+// settings returns what a kubelet needs to take over the pods of a node from a folder of manifests.
+func (n *Node) settings(manifests string) []setting {
+	all := []setting{
+		{"staticPodPath", manifests, ""},
+		{"podLogsDir", n.PodLogs, "/var/log/pods"},
+		{"cgroupDriver", string(cmp.Or(n.CgroupDriver, cgroups.Cgroupfs)), "cgroupfs"},
+		{"cgroupRoot", cmp.Or(n.CgroupRoot, "/"), "/"},
+		{"seccompDefault", strconv.FormatBool(n.SeccompDefault), "false"},
+	}
+	if n.Endpoint != "" {
+		all = append(all, setting{"containerRuntimeEndpoint", n.Endpoint, "unix:///run/containerd/containerd.sock"})
+	}
+	return all
+}
+
+// KubeletSettings returns the part of a KubeletConfiguration, and the flags, with which a kubelet
+// takes over the pods of a node from a folder of manifests.
+func (n *Node) KubeletSettings(manifests string) string {
+	var b strings.Builder
+	b.WriteString("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
+	for _, s := range n.settings(manifests) {
+		fmt.Fprintf(&b, "%s: %s\n", s.name, s.value)
+	}
+	fmt.Fprintf(&b, "# flags: --hostname-override=%s --root-dir=%s\n", n.Name, n.Root)
+	return b.String()
+}
+
+// CheckKubelet returns in what a kubelet with this root dir differs from the node, so that it would
+// restart pods instead of taking them over; none: nothing that its file of settings tells.
+func (n *Node) CheckKubelet(root, manifests string) (differs []string, err error) {
+	if !sameDir(root, n.Root) {
+		differs = append(differs, fmt.Sprintf("the volumes of the pods are in %s, and not in %s: start the kubelet with --root-dir=%s", n.Root, root, n.Root))
+	}
+	mounts, err := os.ReadFile(filepath.Join(n.Proc, "self", "mountinfo"))
+	if err != nil {
+		return differs, fmt.Errorf("mounts: %w", err)
+	}
+	if at, isShared := sharedAt(string(mounts), n.Root); !isShared {
+		differs = append(differs, fmt.Sprintf("%s is on the mount %s, which is not shared: the kubelet mounts it over itself, which hides volumes in memory and subPaths: mount --make-rshared %[2]s", n.Root, at))
+	}
+	file := filepath.Join(root, "config.yaml")
+	text, err := disk.ReadConfig(file)
+	if os.IsNotExist(err) {
+		return differs, nil
+	}
+	has := map[string]any{}
+	if err == nil {
+		err = yaml.Unmarshal(text, &has)
+	}
+	if err != nil {
+		return differs, fmt.Errorf("settings of the kubelet: %s: %w", file, err)
+	}
+	for _, s := range n.settings(manifests) {
+		value, isSet := has[s.name]
+		is := fmt.Sprint(value)
+		if !isSet || is == "" {
+			is = s.usual
+		}
+		if is != s.value {
+			differs = append(differs, fmt.Sprintf("%s of %s is %q: set it to %s", s.name, file, is, s.value))
+		}
+	}
+	return differs, nil
+}
+
+// sharedAt returns the mount point that holds a path, and whether mounts below it are shared.
+// mountinfo is as in proc_pid_mountinfo(5).
+func sharedAt(mountinfo, path string) (at string, isShared bool) {
+	for line := range strings.Lines(mountinfo) {
+		fields := strings.Fields(line)
+		if len(fields) < 7 {
+			continue
+		}
+		point := fields[4]
+		inside := path == point || strings.HasPrefix(path, strings.TrimSuffix(point, "/")+"/")
+		if inside && len(point) >= len(at) { // the last one of a point covers the others
+			at, isShared = point, strings.HasPrefix(fields[6], "shared:")
+		}
+	}
+	return at, isShared
+}
+
+// sameDir reports whether two paths lead to one directory.
+func sameDir(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// DriverOfAny returns the driver that made the cgroups of any of these pods.
+func DriverOfAny(hierarchies, root string, pods []*v1.Pod) cgroups.Driver {
+	for _, p := range pods {
+		if d := DriverOf(hierarchies, root, p); d != cgroups.None {
+			return d
+		}
+	}
+	return cgroups.None
+}
