@@ -192,8 +192,8 @@ func (r *Runtime) timesReread() int {
 // modest makes a program that runs the OCI runtime at path without what it may not do
 // here, and returns where it is: oom scores below zero need CAP_SYS_RESOURCE
 // (containerd has a setting for that, restrict_oom_score_adj), CRI-O limits huge
-// pages wherever the kernel can, though no such cgroup is mounted, and crun makes
-// cgroups of version 2, too, where those are mounted beside version 1.
+// pages wherever the kernel can, though no such cgroup is mounted, and crun refuses
+// machines on which cgroups of version 2 with controllers are mounted beside version 1.
 func modest(dir, path string) (string, error) {
 	var edits []string
 	if managed.Here(dir).RestrictOOM {

@@ -10,18 +10,18 @@ import (
 	"monopod/agent/managed"
 )
 
-// Crun is the OCI runtime that containerds have beside runc where it is installed, and their
-// handler for it.
+// Crun is the OCI runtime that containerds have beside runc where it is installed and new enough,
+// and their handler for it.
 const Crun = "crun"
 
 // crunHandler is what the configuration of a containerd in dir says of crun; "" where that is not
-// installed.
+// installed, or too old.
 func crunHandler(dir string, v managed.Version) (toml string, err error) {
 	path, err := exec.LookPath(Crun)
 	if errors.Is(err, exec.ErrNotFound) {
 		return "", nil
 	}
-	if err != nil {
+	if err != nil || v.Major >= 2 && crunIsOld(path) {
 		return "", err
 	}
 	if path, err = modest(dir, path); err != nil {
@@ -38,6 +38,15 @@ func crunHandler(dir string, v managed.Version) (toml string, err error) {
   Root = "%[3]s"
   SystemdCgroup = %[4]v
 `, plugin, path, filepath.Join(dir, crunRoot), systemdCgroups()), nil
+}
+
+// crunIsOld says whether crun is older than 1.15, and so runs nothing that containerd 2 makes: "unknown
+// version specified".
+func crunIsOld(path string) bool {
+	out, err := output(exec.Command(path, "--version"))
+	var major, minor int
+	_, _ = fmt.Sscanf(out, "crun version %d.%d", &major, &minor)
+	return err == nil && major == 1 && minor < 15
 }
 
 // crunRoot is the folder of a containerd's in which crun keeps the state of its containers.
