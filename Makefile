@@ -4,6 +4,8 @@
 # make golden  compare pods with those of a kubelet (root; also a part of make test)
 # make e2e-crio the end-to-end tests, golden among them, on the CRI-O in a folder (root; no
 #              part of make test): CRIO=DIR RUNTIME=runc EVENTS=1
+# make restarts see what a hundred restarts of pods leave in a runtime (root; some minutes):
+#              RESTARTS=100 CRIO=DIR RUNTIME=runc EVENTS=1
 # make words   record what runtimes answer to what cannot succeed (root): CRIO=DIR RUNTIME=crun
 # make test-docs run the pages of docs/ and the README as a person would, each on a machine of its own
 #              made of namespaces, and compare what they quote: SMOKE=1 for two of them, PAGE=edge for
@@ -45,7 +47,7 @@ RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithtt
 STAMPED      = -buildvcs=$(STAMP)$(if $(VERSION), -ldflags "-s -w -X monopod/agent/cli.release=$(VERSION)")
 STAMP       := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: build test lint unit arm64 e2e golden e2e-crio crio words bench model mutate fuzz scale fleet demo deb image programs vm test-vm test-handover power-cuts moments test-docs docs-deps test-page page-deps promtool vm-deps deps root cc dbus emulator packages clean
+.PHONY: build test lint unit arm64 e2e golden e2e-crio restarts crio words bench model mutate fuzz scale fleet demo deb image programs vm test-vm test-handover power-cuts moments test-docs docs-deps test-page page-deps promtool vm-deps deps root crun cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
@@ -53,7 +55,7 @@ build:
 
 # The end-to-end tests mostly wait for containers, so the others run beside them. What these say
 # comes after the end-to-end tests, in one piece, and what has failed at the end.
-test: lint cc dbus emulator deps
+test: lint cc dbus emulator deps crun
 	@log=$$(mktemp -d); \
 	{ $(MAKE) --no-print-directory unit arm64 && touch $$log/unit.passed; } >$$log/unit 2>&1 & \
 	{ $(MAKE) --no-print-directory e2e && touch $$log/e2e.passed; } 2>&1 | tee $$log/e2e || true; \
@@ -120,7 +122,7 @@ arm64: emulator
 	qemu-aarch64 bin/monopod-arm64 validate testdata/manifests/web.yaml
 	GOARCH=arm64 CGO_ENABLED=0 go test -exec qemu-aarch64 $(PURE)
 
-e2e: deps
+e2e: deps crun
 	go test -tags e2e -count=1 -v -timeout 60m ./agent/e2e/... ./cgroups
 
 golden: deps
@@ -134,6 +136,15 @@ e2e-crio: export MONOPOD_CRIO_RUNTIME = $(or $(RUNTIME),runc)
 e2e-crio: export MONOPOD_CRIO_EVENTS = $(or $(EVENTS),0)
 e2e-crio: crio packages
 	go test -tags e2e -count=1 -v -timeout 90m -run '$(RUN)' ./agent/e2e
+
+# Pods restart RESTARTS times and are replaced, and the runtime and the agent restart, too: on the
+# CRI-O in the folder CRIO, or on both containerds.
+restarts: export MONOPOD_CRIO = $(if $(CRIO),$(abspath $(CRIO)))
+restarts: export MONOPOD_CRIO_RUNTIME = $(or $(RUNTIME),runc)
+restarts: export MONOPOD_CRIO_EVENTS = $(or $(EVENTS),0)
+restarts: export MONOPOD_E2E_RESTARTS = $(or $(RESTARTS),100)
+restarts: $(if $(CRIO),crio packages,deps)
+	go test -tags e2e -count=1 -v -timeout 60m -run '^TestRestarts$$' ./agent/e2e
 
 crio: root
 	@[ -n "$(CRIO)" ] || { echo "say where CRI-O is: make e2e-crio CRIO=DIR, where DIR has the programs crio and pinns"; exit 1; }
@@ -295,6 +306,10 @@ packages: root
 	[ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ] || need+=(containernetworking-plugins); \
 	dpkg-query -W -f '$${Status}' busybox-static 2>/dev/null | grep -q 'ok installed' || need+=(busybox-static); \
 	$(call install,$${need[*]})
+
+# The OCI runtime that the end-to-end tests have beside runc.
+crun: root
+	@command -v crun >/dev/null || { $(call install,crun); }
 
 # go test -race needs a C compiler.
 cc:

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	v1 "k8s.io/api/core/v1"
@@ -33,6 +35,13 @@ type AttachOptions struct {
 	// prepare requests the URL from the runtime; nil: askAttach.
 	prepare func(ctx context.Context, endpoint string, request *rt.AttachRequest) (url string, err error)
 }
+
+// endWait is how long a runtime may take to know that a container has ended after it has closed
+// its streams; endLook is how often it is asked.
+const (
+	endWait = 3 * time.Second
+	endLook = 50 * time.Millisecond
+)
 
 // attachment is a container to attach to, as in its manifest.
 type attachment struct {
@@ -82,7 +91,37 @@ func (a *attachment) run(ctx context.Context, s stream.Streams) (int, error) {
 	if err != nil {
 		return 0, a.target.refused(a.o.Endpoint, err)
 	}
-	return stream.Run(ctx, url, s)
+	code, err := stream.Run(ctx, url, s)
+	return code, a.unlessEnded(ctx, err)
+}
+
+// unlessEnded returns err, or nil if that is the runtime's and the container has ended: CRI-O fails
+// if some of the input came too late for it.
+func (a *attachment) unlessEnded(ctx context.Context, err error) error {
+	if failed := (*stream.StartError)(nil); !errors.As(err, &failed) || !hasEnded(ctx, a.endpoint, a.id) {
+		return err
+	}
+	return nil
+}
+
+// hasEnded asks the runtime until the container has ended, or endWait is over.
+func hasEnded(ctx context.Context, endpoint, id string) (ended bool) {
+	ctx, cancel := context.WithTimeout(ctx, endWait)
+	defer cancel()
+	_ = withRuntime(ctx, endpoint, func(ctx context.Context, c *cri.Client) error {
+		for {
+			s, err := c.ContainerStatus(ctx, id)
+			if ended = cri.NotFound(err) || s.GetState() == rt.ContainerState_CONTAINER_EXITED; ended || err != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(endLook):
+			}
+		}
+	})
+	return ended
 }
 
 // resumption returns how to attach again; "": nothing.

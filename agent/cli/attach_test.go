@@ -13,6 +13,8 @@ import (
 	"monopod/agent/cli/clitest"
 	"monopod/agent/status"
 	"monopod/agent/stream"
+	"monopod/cri"
+	"monopod/cri/critest"
 )
 
 const attachPods = `
@@ -74,6 +76,52 @@ func TestAttachTakesOnlyWhatTheManifestGives(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// CRI-O reports an error where the container ended before it had read all that was typed.
+func TestAttachFailsOnlyWhileTheContainerRuns(t *testing.T) {
+	runtime := critest.Start(t)
+	runtime.AddImage("busybox")
+	c, err := cri.Dial(runtime.Endpoint())
+	noErr(t, err)
+	defer c.Close()
+	box := &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: "web", Namespace: "default", Uid: "u"}}
+	sandbox, err := c.RunSandbox(t.Context(), box, "")
+	noErr(t, err)
+	start := func(name string, p critest.Program) string {
+		t.Helper()
+		runtime.Program(name, p)
+		id, err := c.CreateContainer(t.Context(), sandbox, &rt.ContainerConfig{
+			Metadata: &rt.ContainerMetadata{Name: name}, Image: &rt.ImageSpec{Image: "busybox"}}, box)
+		noErr(t, err)
+		noErr(t, c.StartContainer(t.Context(), id))
+		return id
+	}
+	reset, closed := &stream.StartError{Text: "connection reset by peer"}, errors.New("write: broken pipe")
+	for _, r := range []struct {
+		name  string
+		id    string
+		err   error
+		fails bool
+	}{
+		{"of a container that runs", start("runs", critest.Runs()), reset, true},
+		{"of one that has ended", start("ended", critest.Exits(0)), reset, false},
+		{"of one that the runtime sees end a moment later", start("ends", critest.ExitsAfter(endLook, 3)), reset, false},
+		{"of one that is gone", "nosuch", reset, false},
+		{"of this side", start("over", critest.Exits(0)), closed, true},
+		{"no error", "nosuch", nil, false},
+	} {
+		a := &attachment{endpoint: runtime.Endpoint(), id: r.id}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*endLook) // what runs is not waited for longer
+		defer cancel()
+		if err := a.unlessEnded(ctx, r.err); (err != nil) != r.fails {
+			t.Errorf("an error %s: %v, want one: %v", r.name, err, r.fails)
+		}
+	}
+	runtime.Stop()
+	if err := (&attachment{endpoint: runtime.Endpoint(), id: "nosuch"}).unlessEnded(t.Context(), reset); err != reset {
+		t.Errorf("an error while the runtime does not answer: %v, want %v", err, reset)
 	}
 }
 

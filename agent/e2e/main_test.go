@@ -91,6 +91,7 @@ func scenarios() []scenario {
 		{"PlacesPodsInCgroups", placesPodsInCgroups},
 		{"HoldsOthersToWhatIsReserved", holdsOthersToWhatIsReserved},
 		{"RunsPodsWithoutCgroups", runsPodsWithoutCgroups},
+		{"RunsCrunBesideRunc", runsCrunBesideRunc},
 		{"RestartsACrashedContainer", restartsACrashedContainer},
 		{"RestartsWhatLostItsProcess", restartsWhatLostItsProcess},
 		{"FollowsRestartPolicies", followsRestartPolicies},

@@ -159,6 +159,35 @@ func tellsOfAnOOMKill(w *world) {
 `)
 	w.status("hungry", "is killed for its memory", wasKilledForMemory)
 	w.ps("hungry: container main: OOMKilled: exit code 137, out of memory: the kernel killed its process tail: the pod used 6", "of its memory limit of 64 MiB")
+	nested := w.tellsOfANestedOOMKill()
+	w.toldOfKill("hungry") // which an agent that is killed may not have on disk yet
+	if unified() {         // all processes of the container are killed with that one
+		w.write("family", parent)
+		w.status("family", "is killed with its child", wasKilledForMemory)
+		w.toldOfKill("family")
+	}
+	w.kill()
+	w.agent.Settings += "singleProcessOOMKill: true\n" // as with cgroup v1
+	w.start()                                          // it has not read what the kernel said
+	w.barrier("later")
+	if nested != "" {
+		w.ps(nested)
+	}
+	w.write("parent", parent)
+	w.toldOfKill("parent")
+	w.status("parent", "runs on", func(s v1.PodStatus) bool {
+		return s.Phase == v1.PodRunning && s.ContainerStatuses[0].State.Running != nil && s.ContainerStatuses[0].RestartCount == 0
+	})
+}
+
+// tellsOfANestedOOMKill has a process killed in a cgroup that a container made, and returns what is
+// told of that; "": no container can make one here.
+func (w *world) tellsOfANestedOOMKill() string {
+	w.Helper()
+	if !w.rig.Runtime.RunsPrivileged() {
+		w.Log("NOT seen: a kill in a cgroup of the container's own: this machine lacks capabilities that CRI-O gives every privileged container")
+		return ""
+	}
 	// With cgroup v1 a runtime learns of no kill in a cgroup below the container's: it reports an error.
 	w.write("nested", fmt.Sprintf(`
   hostNetwork: true
@@ -179,22 +208,7 @@ func tellsOfAnOOMKill(w *world) {
 	w.status("nested", "is killed for the memory of its child", wasKilledForMemory)
 	const told = "nested: container main: OOMKilled: exit code 137, out of memory: the kernel killed its process tail: a cgroup in the container used 8"
 	w.ps(told)
-	w.toldOfKill("hungry") // which an agent that is killed may not have on disk yet
-	if unified() {         // all processes of the container are killed with that one
-		w.write("family", parent)
-		w.status("family", "is killed with its child", wasKilledForMemory)
-		w.toldOfKill("family")
-	}
-	w.kill()
-	w.agent.Settings += "singleProcessOOMKill: true\n" // as with cgroup v1
-	w.start()                                          // it has not read what the kernel said
-	w.barrier("later")
-	w.ps(told)
-	w.write("parent", parent)
-	w.toldOfKill("parent")
-	w.status("parent", "runs on", func(s v1.PodStatus) bool {
-		return s.Phase == v1.PodRunning && s.ContainerStatuses[0].State.Running != nil && s.ContainerStatuses[0].RestartCount == 0
-	})
+	return told
 }
 
 // parent is a pod whose program starts another one, which has no memory.

@@ -33,6 +33,8 @@ var notRun = []struct {
 	{"observe.md", "/var/lib/monopod/status/", "a list of files", ""},
 	{"observe.md", "- job_name: kubelet", "docs/monitor.md has one that promtool checks", ""},
 	{"runtimes.md", "apt-get install containerd containernetworking-plugins", "make e2e runs the command (TestManaged)", ""},
+	{"runtimes.md", "runtimeClasses: {small: crun}", "a part of a file of settings; make e2e runs pods with it (RunsCrunBesideRunc)", ""},
+	{"runtimes.md", `[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.crun]`, "a part of containerd's configuration, as make e2e writes it", ""},
 	{"systemd.md", "crictl rmp -f $(crictl pods -q --label monopod.instance=$(cat /var/lib/monopod/instance))", "Debian has no crictl", ""},
 }
 

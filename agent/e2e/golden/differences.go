@@ -75,16 +75,21 @@ type rule struct {
 	used      int  // how many differences it stood for
 }
 
-// ReadMeant reads the lines of a list of differences, which are indented as
-// code; the others are prose. Those below "## Not yet" will go.
+// ReadMeant reads a file as ParseMeant parses it.
 func ReadMeant(path string) (Meant, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("list of differences: %w", err)
 	}
+	return ParseMeant(path, string(b))
+}
+
+// ParseMeant reads the lines of a list of differences, which are indented as
+// code; the others are prose. Those below "## Not yet" will go. Errors name the list.
+func ParseMeant(list, all string) (Meant, error) {
 	var out Meant
 	notYet := false
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(all) {
 		text, code := strings.CutPrefix(strings.TrimRight(line, "\n"), "    ")
 		if !code {
 			notYet = notYet || strings.HasPrefix(text, "## Not yet")
@@ -93,14 +98,15 @@ func ReadMeant(path string) (Meant, error) {
 		text, why, _ := strings.Cut(text, "  # ")
 		name, key, ok := strings.Cut(text, ": ")
 		if !ok || why == "" {
-			return nil, fmt.Errorf("%s: %q is not CASE-REGEX: KEY-REGEX  # why", path, text)
+			return nil, fmt.Errorf("%s: %q is not CASE-REGEX: KEY-REGEX  # why", list, text)
 		}
 		r := &rule{line: text, notYet: notYet}
+		var err error
 		if r.name, err = whole(name); err == nil {
 			r.key, err = whole(key)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %q: %w", path, text, err)
+			return nil, fmt.Errorf("%s: %q: %w", list, text, err)
 		}
 		out = append(out, r)
 	}

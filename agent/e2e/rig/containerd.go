@@ -24,13 +24,17 @@ func newContainerd(dir, version string, network *Network, registry string) (*Run
 	if err != nil {
 		return nil, err
 	}
+	crun, err := crunHandler(dir, number)
+	if err != nil {
+		return nil, err
+	}
 	path := os.Getenv("PATH")
 	if shims != "" {
 		path = shims + ":" + path
 	}
 	file := filepath.Join(dir, "config.toml")
-	err = errors.Join(os.WriteFile(file, []byte(config), 0o644), writeHosts(dir, "_default", registry))
-	return &Runtime{kind: containerd, argv: []string{bin, "-c", file}, env: []string{"PATH=" + path},
+	err = errors.Join(os.WriteFile(file, []byte(config+crun), 0o644), writeHosts(dir, "_default", registry))
+	return &Runtime{kind: containerd, hasCrun: crun != "", argv: []string{bin, "-c", file}, env: []string{"PATH=" + path},
 		Log: filepath.Join(dir, "containerd.log"), Endpoint: "unix://" + filepath.Join(dir, "containerd.sock")}, err
 }
 

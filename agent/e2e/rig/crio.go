@@ -28,7 +28,7 @@ const (
 const attachDir = "a"
 
 // Of images CRI-O counts the records alone, not the layers (server/image_fs_info.go).
-var crio = kind{name: "cri-o", cgroup: "crio-", imageBytes: 1, mirror: writeRegistry, keepsSecrets: true, rereads: true}
+var crio = kind{name: "cri-o", cgroup: "crio-", imageBytes: 1, mirror: writeRegistry, keepsSecrets: true, grants: true, rereads: true}
 
 func crioFolder() string { return os.Getenv(envCRIO) }
 
@@ -191,8 +191,9 @@ func (r *Runtime) timesReread() int {
 
 // modest makes a program that runs the OCI runtime at path without what it may not do
 // here, and returns where it is: oom scores below zero need CAP_SYS_RESOURCE
-// (containerd has a setting for that, restrict_oom_score_adj), and CRI-O limits huge
-// pages wherever the kernel can, though no such cgroup is mounted.
+// (containerd has a setting for that, restrict_oom_score_adj), CRI-O limits huge
+// pages wherever the kernel can, though no such cgroup is mounted, and crun refuses
+// machines on which cgroups of version 2 with controllers are mounted beside version 1.
 func modest(dir, path string) (string, error) {
 	var edits []string
 	if managed.Here(dir).RestrictOOM {
@@ -201,21 +202,30 @@ func modest(dir, path string) (string, error) {
 	if !unifiedCgroups() && !slices.Contains(hierarchies(), "/sys/fs/cgroup/hugetlb") {
 		edits = append(edits, `-e '/"hugepageLimits": \[/,/\]/{/hugepageLimits/b;/\]/b;d}'`)
 	}
-	if len(edits) == 0 {
+	run := path + ` "$@"`
+	hybrid := filepath.Base(path) == "crun" && slices.Contains(hierarchies(), hybridCgroups)
+	if len(edits) == 0 && !hybrid {
 		return path, nil
 	}
-	script := `#!/bin/sh
-bundle= last=
+	if hybrid {
+		run = `unshare --mount --propagation slave sh -c 'umount -l ` + hybridCgroups + `; exec ` + path + ` "$@"' sh "$@"`
+	}
+	script := "#!/bin/sh\n"
+	if len(edits) > 0 {
+		script += `bundle= last=
 for arg; do
 	[ "$last" = --bundle ] && bundle=$arg
 	last=$arg
 done
 [ -f "$bundle/config.json" ] && sed -i ` + strings.Join(edits, " ") + ` "$bundle/config.json"
-exec ` + path + ` "$@"
 `
-	file := filepath.Join(dir, "oci-runtime")
-	return file, os.WriteFile(file, []byte(script), 0o755)
+	}
+	file := filepath.Join(dir, "oci-"+filepath.Base(path))
+	return file, os.WriteFile(file, []byte(script+"exec "+run+"\n"), 0o755)
 }
+
+// hybridCgroups is where version 2 is mounted beside version 1.
+const hybridCgroups = "/sys/fs/cgroup/unified"
 
 // Monitors returns the conmons of a container, which alone tell CRI-O of the container's end; none
 // where the runtime is another one.
@@ -233,4 +243,19 @@ func (r *Runtime) Monitors(id string) []int {
 func unifiedCgroups() bool {
 	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
 	return err == nil
+}
+
+// hasAllCapabilities says whether processes here may have each capability that the kernel knows.
+func hasAllCapabilities() bool {
+	status, err := os.ReadFile("/proc/self/status")
+	last, errLast := os.ReadFile("/proc/sys/kernel/cap_last_cap")
+	if err != nil || errLast != nil {
+		return false
+	}
+	_, line, _ := strings.Cut(string(status), "\nCapBnd:")
+	var has uint64
+	var highest int
+	_, err = fmt.Sscanf(line, "%x", &has)
+	_, errLast = fmt.Sscan(string(last), &highest)
+	return err == nil && errLast == nil && has == 1<<(highest+1)-1
 }

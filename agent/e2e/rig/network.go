@@ -33,7 +33,8 @@ type Network struct {
 
 // newNetwork makes the bridge and writes the network's CNI configuration under dir.
 // The bridge is ours and not left to the plugin, which would switch on ip_forward
-// for the whole machine.
+// for the whole machine. Its hardware address is given: else it is the lowest one of the
+// interfaces on it, and CRI-O refuses a sandbox during whose making it changed.
 func newNetwork(dir string) (*Network, error) {
 	n := &Network{Name: fmt.Sprintf("mp%06x", rand.Uint32N(1<<24)), dir: dir}
 	n.Ports = exec.Command("iptables", "-t", "nat", "-S").Run() == nil
@@ -64,7 +65,7 @@ func newNetwork(dir string) (*Network, error) {
 func (n *Network) marker() string { return filepath.Join(n.dir, "chains") }
 
 func (n *Network) addBridge() error {
-	for _, args := range []string{"link add NAME type bridge", "addr add GATEWAY/BITS dev NAME", "link set NAME up"} {
+	for _, args := range []string{"link add NAME address 02:00:00:00:00:01 type bridge", "addr add GATEWAY/BITS dev NAME", "link set NAME up"} {
 		args = strings.NewReplacer("NAME", n.Name, "GATEWAY", n.Gateway(), "BITS", strconv.Itoa(subnetBits)).Replace(args)
 		if _, err := output(exec.Command("ip", strings.Fields(args)...)); err != nil {
 			return fmt.Errorf("pod network: %w", err)

@@ -86,7 +86,7 @@ func (r remains) bundles() []string {
 func (r remains) records() []string {
 	const cri = "/io.containerd.grpc.v1.cri/"
 	return r.kept("root"+cri+"sandboxes/*", "root"+cri+"containers/*", "state"+cri+"sandboxes/*", "state"+cri+"containers/*",
-		"state"+cri+"netns/*", "state/netns/*", "runc/k8s.io/*",
+		"state"+cri+"netns/*", "state/netns/*", "runc/k8s.io/*", crunRoot+"/k8s.io/[^.]*",
 		"exits/*", "ns/*ns/*")
 }
 

@@ -37,6 +37,7 @@ type Runtime struct {
 	argv     []string
 	env      []string // besides ours
 	process  *Process
+	hasCrun  bool
 }
 
 // kind is what a maker of runtimes calls things, and how its runtimes are told.
@@ -56,6 +57,9 @@ type kind struct {
 	// keepsSecrets says that a mirror is not given the password for the host that it
 	// stands for.
 	keepsSecrets bool
+	// grants says that it gives privileged containers all capabilities that the kernel knows,
+	// and not those alone that it has itself.
+	grants bool
 	// rereads says that a runtime looks for such files on SIGHUP, not at each pull.
 	rereads bool
 }
@@ -141,6 +145,9 @@ func (r *Runtime) ImportsStreams() bool { return r.kind.streams }
 
 // ImageBytes is the least that the runtime says its images take.
 func (r *Runtime) ImageBytes() uint64 { return r.kind.imageBytes }
+
+// RunsPrivileged says whether the runtime can run privileged containers on this machine.
+func (r *Runtime) RunsPrivileged() bool { return !r.kind.grants || hasAllCapabilities() }
 
 // MountsImages says whether the runtime mounts images as volumes.
 func (r *Runtime) MountsImages() bool { return r.Version != Distro }
