@@ -2,6 +2,7 @@ package managed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -256,6 +257,62 @@ func TestIptablesAreFoundFromTheUnitsRights(t *testing.T) {
 	c.Env = append(os.Environ(), "MONOPOD_TEST_INSIDE=1")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// It is promised that "When it dies it is started again", and that the next agent takes it over: nothing of that needs
+// room on a disk that had it before.
+func TestAFullDiskStopsNoRestart(t *testing.T) {
+	r := sleeper(t, false)
+	if err := unix.Mount("tmpfs", r.dir, "tmpfs", 0, "size=64k,nr_inodes=100"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(r.dir, unix.MNT_DETACH) })
+	r.version, r.network = Version{1, 6, 0}, network{confDir: machineConf, binDirs: []string{"/usr/lib/cni"}}
+	start := func() {
+		t.Helper()
+		if err := r.configure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.spawn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		kill(t, r.process.PID)
+	}
+	start()
+	if text, err := os.ReadFile(r.file("config.toml")); err != nil || !strings.Contains(string(text), `snapshotter = "overlayfs"`) {
+		t.Skipf("no overlay can be made of a tmpfs here: %v", err)
+	}
+	fill(t, r.dir)
+	r.process.stop(0)
+	start()
+	if r.changed {
+		t.Error("for want of room its settings are others, so the next agent would start it again")
+	}
+	next, err := r.takeOver(t.Context())
+	if err != nil || next == nil || next.PID != r.process.PID {
+		t.Errorf("the next agent takes over %+v (%v), not process %d", next, err, r.process.PID)
+	}
+}
+
+// fill leaves no room on the disk of a folder, neither for content nor for another file.
+func fill(t *testing.T, dir string) {
+	t.Helper()
+	much, err := os.Create(filepath.Join(dir, "much"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer much.Close()
+	for err == nil {
+		_, err = much.Write(make([]byte, 4096))
+	}
+	full := err
+	err = nil
+	for k := 0; err == nil; k++ {
+		err = unix.Mknod(filepath.Join(dir, fmt.Sprint(k)), unix.S_IFREG, 0)
+	}
+	if !errors.Is(full, syscall.ENOSPC) || !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(full, err)
 	}
 }
 

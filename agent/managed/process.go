@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -157,7 +158,29 @@ func (r *Runtime) note(i identity) error {
 	if err != nil {
 		return err
 	}
-	return disk.WriteFile(r.file(identityFile), append(b, '\n'), 0o600)
+	path := r.file(identityFile)
+	err = disk.WriteFile(path, append(b, '\n'), 0o600)
+	if disk.Unwritable(err) && overwrite(path, b) == nil {
+		return nil
+	}
+	return err
+}
+
+// overwrite writes a text over that of a file, which a full disk takes, too. One that is shorter is
+// followed by blanks.
+func overwrite(path string, text []byte) error {
+	f, err := disk.OpenInPlace(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	blanks := bytes.Repeat([]byte{'\n'}, max(int(info.Size())-len(text), 0))
+	_, err = f.WriteAt(append(text, blanks...), 0)
+	return errors.Join(err, f.Sync())
 }
 
 // takeOver returns the containerd that a former agent left running; nil: there is none.

@@ -195,7 +195,7 @@ func (r *Runtime) timesReread() int {
 // pages wherever the kernel can, though no such cgroup is mounted.
 func modest(dir, path string) (string, error) {
 	var edits []string
-	if managed.Here(dir).RestrictOOM {
+	if managed.Here(dir, "").RestrictOOM {
 		edits = append(edits, `-e 's/"oomScoreAdj": *-[0-9]*/"oomScoreAdj":0/'`)
 	}
 	if !unifiedCgroups() && !slices.Contains(hierarchies(), "/sys/fs/cgroup/hugetlb") {
