@@ -1,6 +1,8 @@
 package packaging
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +12,7 @@ import (
 
 // rpm calls the scripts of the new version, and then those of the former one, with the number of versions that are
 // installed then.
-func TestWhatTheRPMTellsSystemd(t *testing.T) {
+func TestTheScriptsOfTheRPM(t *testing.T) {
 	for _, row := range []struct {
 		what, script, versions string
 		systemd                bool // it runs
@@ -34,7 +36,10 @@ func TestWhatTheRPMTellsSystemd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(dir, "script"), strings.ReplaceAll(string(text), "/run/systemd/system", running), 0o644)
+			conf := filepath.Join(dir, "99-monopod.conf") // which the agent makes
+			write(t, conf, "[Login]\n", 0o644)
+			here := strings.NewReplacer("/run/systemd/system", running, "/etc/systemd/logind.conf.d/99-monopod.conf", conf)
+			write(t, filepath.Join(dir, "script"), here.Replace(string(text)), 0o644)
 			if row.systemd {
 				if err := os.Mkdir(running, 0o755); err != nil {
 					t.Fatal(err)
@@ -48,6 +53,10 @@ func TestWhatTheRPMTellsSystemd(t *testing.T) {
 			told, _ := os.ReadFile(filepath.Join(dir, "told"))
 			if got := strings.ReplaceAll(strings.TrimSpace(string(told)), "\n", "; "); got != row.want {
 				t.Errorf("systemd is told %q, want %q", got, row.want)
+			}
+			_, err = os.Stat(conf)
+			if isErased := row.script == "rpm-postun" && row.versions == "0"; isErased != errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("what the agent told logind: %v", err)
 			}
 		})
 	}
