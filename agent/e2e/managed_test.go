@@ -60,7 +60,7 @@ func TestManaged(t *testing.T) {
 				{"KeepsPodsOfARun", keepsPodsOfARun},
 				{"TellsWhatIsMissing", tellsWhatIsMissing},
 				{"KeepsARuntimeRunning", keepsARuntimeRunning},
-				{"KeepsARuntimeRunningOnAFullDisk", keepsARuntimeRunningOnAFullDisk},
+				{"StartsNoRuntimeOnAFullDisk", startsNoRuntimeOnAFullDisk},
 			} {
 				t.Run(s.name, func(t *testing.T) { s.tell(newBare(t, r, binary)) })
 			}
@@ -362,15 +362,15 @@ func tellsWhatIsMissing(b *bare) {
 	b.isClean()
 }
 
-// A disk on which nothing can be written any more keeps the runtime neither from being started again nor from being
-// taken over by the next agent.
-func keepsARuntimeRunningOnAFullDisk(b *bare) {
+// On a disk on which nothing can be written any more the next agent takes the runtime over. One that dies there is
+// started again once there is room, and finds its container: before, the pod would have got another one beside it.
+func startsNoRuntimeOnAFullDisk(b *bare) {
 	root := filepath.Join(b.dir, "r")
 	check(b.T, os.Mkdir(root, 0o755))
 	check(b.T, syscall.Mount("tmpfs", root, "tmpfs", 0, "size=64m"))
 	b.Cleanup(func() { check(b.T, syscall.Unmount(root, 0)) })
 	w := b.managedAgent()
-	id := b.containerID(w)
+	id, pid := b.containerID(w), runtimePID(b.T, root)
 	full := filepath.Join(root, "full")
 	file, err := os.Create(full)
 	for err == nil {
@@ -379,16 +379,23 @@ func keepsARuntimeRunningOnAFullDisk(b *bare) {
 	if check(b.T, file.Close()); !errors.Is(err, syscall.ENOSPC) {
 		b.Fatal(err)
 	}
-	pid := runtimePID(b.T, root)
-	check(b.T, syscall.Kill(pid, syscall.SIGKILL))
-	b.isRestarted(w, pid)
-	pid = runtimePID(b.T, root)
 	w.kill()
 	w.start()
 	if now := b.containerID(w); now != id || runtimePID(b.T, root) != pid {
 		b.Errorf("container %s, not %s; runtime %d, not %d", now, id, runtimePID(b.T, root), pid)
 	}
+	check(b.T, syscall.Kill(pid, syscall.SIGKILL))
+	check(b.T, rig.Until(b.Context(), limit, func() error {
+		if log := rig.Tail(w.agent.Log, 1000); !strings.Contains(log, "managed runtime does not start") || !strings.Contains(log, "KiB are left on the disk of") {
+			return errors.New("the log does not say that there is no room")
+		}
+		return nil
+	}))
 	check(b.T, os.Remove(full))
+	b.isRestarted(w, pid)
+	if now := b.containerID(w); now != id {
+		b.Errorf("the container is another one: %s, not %s", now, id)
+	}
 	b.endsPods(w)
 }
 
