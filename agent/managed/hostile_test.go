@@ -286,8 +286,7 @@ func TestAFullDiskIsNoPlaceToStart(t *testing.T) {
 	}
 	r.process.stop(0)
 	if err := r.spawn(t.Context()); err == nil || !strings.Contains(err.Error(), "0 KiB are left on the disk of "+r.dir) {
-		t.Errorf("without room: %v", err)
-		kill(t, r.process.PID)
+		t.Fatalf("without room: %v", err)
 	}
 	if err := os.Remove(r.file("much")); err != nil {
 		t.Fatal(err)
