@@ -60,6 +60,7 @@ func TestManaged(t *testing.T) {
 				{"KeepsPodsOfARun", keepsPodsOfARun},
 				{"TellsWhatIsMissing", tellsWhatIsMissing},
 				{"KeepsARuntimeRunning", keepsARuntimeRunning},
+				{"StartsNoRuntimeOnAFullDisk", startsNoRuntimeOnAFullDisk},
 			} {
 				t.Run(s.name, func(t *testing.T) { s.tell(newBare(t, r, binary)) })
 			}
@@ -361,9 +362,45 @@ func tellsWhatIsMissing(b *bare) {
 	b.isClean()
 }
 
-// The runtime of an agent that keeps pods running is started again when it dies, and survives the
-// agent; containers survive both.
-func keepsARuntimeRunning(b *bare) {
+// On a disk on which nothing can be written any more the next agent takes the runtime over. One that dies there is
+// started again once there is room, and finds its container: before, the pod would have got another one beside it.
+func startsNoRuntimeOnAFullDisk(b *bare) {
+	root := filepath.Join(b.dir, "r")
+	check(b.T, os.Mkdir(root, 0o755))
+	check(b.T, syscall.Mount("tmpfs", root, "tmpfs", 0, "size=64m"))
+	b.Cleanup(func() { check(b.T, syscall.Unmount(root, 0)) })
+	w := b.managedAgent()
+	id, pid := b.containerID(w), runtimePID(b.T, root)
+	full := filepath.Join(root, "full")
+	file, err := os.Create(full)
+	for err == nil {
+		_, err = file.Write(make([]byte, 4096))
+	}
+	if check(b.T, file.Close()); !errors.Is(err, syscall.ENOSPC) {
+		b.Fatal(err)
+	}
+	w.kill()
+	w.start()
+	if now := b.containerID(w); now != id || runtimePID(b.T, root) != pid {
+		b.Errorf("container %s, not %s; runtime %d, not %d", now, id, runtimePID(b.T, root), pid)
+	}
+	check(b.T, syscall.Kill(pid, syscall.SIGKILL))
+	check(b.T, rig.Until(b.Context(), limit, func() error {
+		if log := rig.Tail(w.agent.Log, 1000); !strings.Contains(log, "managed runtime does not start") || !strings.Contains(log, "KiB are left on the disk of") {
+			return errors.New("the log does not say that there is no room")
+		}
+		return nil
+	}))
+	check(b.T, os.Remove(full))
+	b.isRestarted(w, pid)
+	if now := b.containerID(w); now != id {
+		b.Errorf("the container is another one: %s, not %s", now, id)
+	}
+	b.endsPods(w)
+}
+
+// managedAgent starts an agent with a runtime of its own and a pod, web.
+func (b *bare) managedAgent() *world {
 	a, err := b.rig.NewAgent(b.binary)
 	check(b.T, err)
 	w := &world{b.T, b.rig, a, "managed", b.Context()}
@@ -377,6 +414,45 @@ func keepsARuntimeRunning(b *bare) {
 	})
 	w.write("web", "  terminationGracePeriodSeconds: 1\n  containers:\n  - {name: main, image: "+b.image+", command: [sleep, '3600']}")
 	w.start()
+	return w
+}
+
+// isRestarted waits until the runtime is another process than this, which was killed, and answers.
+func (b *bare) isRestarted(w *world, pid int) {
+	b.Helper()
+	err := rig.Until(b.Context(), limit, func() error {
+		if now := runtimePID(b.T, w.agent.Root); now == pid || syscall.Kill(now, 0) != nil {
+			return errors.New("the runtime is not started again")
+		}
+		_, text, err := w.agent.Get(b.Context(), "/metrics")
+		if err == nil && (!strings.Contains(text, "monopod_managed_runtime_restarts_total 1\n") || !strings.Contains(text, "monopod_runtime_up 1\n")) {
+			err = errors.New("the metrics do not count it")
+		}
+		return err
+	})
+	if err != nil {
+		b.Fatalf("%v:\n%s", err, rig.Tail(w.agent.Log, 20))
+	}
+}
+
+// endsPods removes the pods of the agent, and waits until they are gone.
+func (b *bare) endsPods(w *world) {
+	b.Helper()
+	check(b.T, w.agent.Clear())
+	check(b.T, rig.Until(b.Context(), limit, func() error {
+		pods, err := w.agent.Pods(b.Context())
+		if err == nil && len(pods) > 0 {
+			err = errors.New("the pod does not go")
+		}
+		return err
+	}))
+}
+
+// The runtime of an agent that keeps pods running is started again when it dies, and survives the
+// agent; containers survive both.
+func keepsARuntimeRunning(b *bare) {
+	w := b.managedAgent()
+	a := w.agent
 	id := b.containerID(w)
 	pid := runtimePID(b.T, a.Root)
 	if log := rig.Tail(a.Log, 1000); strings.Contains(log, "level=ERROR") || !strings.Contains(log, "runtime answers") {
@@ -384,16 +460,7 @@ func keepsARuntimeRunning(b *bare) {
 	}
 
 	check(b.T, syscall.Kill(pid, syscall.SIGKILL))
-	check(b.T, rig.Until(b.Context(), limit, func() error {
-		if now := runtimePID(b.T, a.Root); now == pid || syscall.Kill(now, 0) != nil {
-			return errors.New("the runtime is not started again")
-		}
-		_, text, err := a.Get(b.Context(), "/metrics")
-		if err == nil && (!strings.Contains(text, "monopod_managed_runtime_restarts_total 1\n") || !strings.Contains(text, "monopod_runtime_up 1\n")) {
-			err = errors.New("the metrics do not count it")
-		}
-		return err
-	}))
+	b.isRestarted(w, pid)
 	if now := b.containerID(w); now != id {
 		b.Errorf("the container is another one: %s, not %s", now, id)
 	}
@@ -411,14 +478,7 @@ func keepsARuntimeRunning(b *bare) {
 		}
 		return nil
 	}))
-	check(b.T, a.Clear())
-	check(b.T, rig.Until(b.Context(), limit, func() error {
-		pods, err := a.Pods(b.Context())
-		if err == nil && len(pods) > 0 {
-			err = errors.New("the pod does not go")
-		}
-		return err
-	}))
+	b.endsPods(w)
 }
 
 // containerID waits until the only pod is ready, and returns the id of its container.

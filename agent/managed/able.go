@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/agent/disk"
 )
 
 // Capabilities, see linux/capability.h.
@@ -119,12 +121,16 @@ func unescape(s string) string {
 }
 
 // snapshotter is overlayfs where the file system of dir can be the upper one of an overlay, which
-// that of a container often cannot.
-func snapshotter(dir string) string {
-	if err := tryOverlay(dir); err != nil {
-		return "native"
+// that of a container often cannot. A full disk does not tell: then it is the former one.
+func snapshotter(dir, former string) string {
+	err := tryOverlay(dir)
+	switch {
+	case err == nil:
+		return "overlayfs"
+	case disk.Unwritable(err) && former != "":
+		return former
 	}
-	return "overlayfs"
+	return "native"
 }
 
 func tryOverlay(dir string) error {

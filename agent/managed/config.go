@@ -3,6 +3,7 @@ package managed
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 	"text/template"
 )
@@ -22,9 +23,20 @@ type Config struct {
 }
 
 // Here returns a Config with what follows from a folder of this machine, and from the rights of
-// this process.
-func Here(dir string) Config {
-	return Config{Dir: dir, Snapshotter: snapshotter(dir), RestrictOOM: !hasCapability(capSysResource)}
+// this process. former is the file that was written for that folder before; "": none.
+func Here(dir, former string) Config {
+	return Config{Dir: dir, Snapshotter: snapshotter(dir, snapshotterIn(former)), RestrictOOM: !hasCapability(capSysResource)}
+}
+
+var snapshotterLine = regexp.MustCompile(`(?m)^ *snapshotter = "(.*)"$`)
+
+// snapshotterIn returns the snapshotter of a file; "": it has none.
+func snapshotterIn(file string) string {
+	m := snapshotterLine.FindStringSubmatch(file)
+	if m == nil {
+		return ""
+	}
+	return m[1]
 }
 
 // dialect is how versions of containerd name their settings.

@@ -2,6 +2,7 @@ package managed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -256,6 +257,64 @@ func TestIptablesAreFoundFromTheUnitsRights(t *testing.T) {
 	c.Env = append(os.Environ(), "MONOPOD_TEST_INSIDE=1")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// On a full disk a containerd that starts finds nothing of the containers that run: they would be there twice. The one
+// that runs is taken over with the settings that it has.
+func TestAFullDiskIsNoPlaceToStart(t *testing.T) {
+	r := sleeper(t, false)
+	if err := unix.Mount("tmpfs", r.dir, "tmpfs", 0, "size=8m,nr_inodes=100"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(r.dir, unix.MNT_DETACH) })
+	r.version, r.network = Version{1, 6, 0}, network{confDir: machineConf, binDirs: []string{"/usr/lib/cni"}}
+	if err := errors.Join(r.configure(t.Context()), r.spawn(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, r.process.PID)
+	if text, err := os.ReadFile(r.file("config.toml")); err != nil || !strings.Contains(string(text), `snapshotter = "overlayfs"`) {
+		t.Skipf("no overlay can be made of a tmpfs here: %v", err)
+	}
+	fill(t, r.dir)
+	if err := r.configure(t.Context()); err != nil || r.changed {
+		t.Errorf("for want of room its settings are others (%v), so the next agent starts it again", err)
+	}
+	next, err := r.takeOver(t.Context())
+	if err != nil || next == nil || next.PID != r.process.PID {
+		t.Errorf("the next agent takes over %+v (%v), not process %d", next, err, r.process.PID)
+	}
+	r.process.stop(0)
+	if err := r.spawn(t.Context()); err == nil || !strings.Contains(err.Error(), "0 KiB are left on the disk of "+r.dir) {
+		t.Fatalf("without room: %v", err)
+	}
+	if err := os.Remove(r.file("much")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(r.file("0")), r.spawn(t.Context())); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	kill(t, r.process.PID)
+}
+
+// fill leaves no room on the disk of a folder, neither for content nor for another file.
+func fill(t *testing.T, dir string) {
+	t.Helper()
+	much, err := os.Create(filepath.Join(dir, "much"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer much.Close()
+	for err == nil {
+		_, err = much.Write(make([]byte, 4096))
+	}
+	full := err
+	err = nil
+	for k := 0; err == nil; k++ {
+		err = unix.Mknod(filepath.Join(dir, fmt.Sprint(k)), unix.S_IFREG, 0)
+	}
+	if !errors.Is(full, syscall.ENOSPC) || !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(full, err)
 	}
 }
 

@@ -272,7 +272,9 @@ func (r *Runtime) configure(ctx context.Context) error {
 	if err := r.network.write(); err != nil {
 		return err
 	}
-	c := Here(r.dir)
+	former, err := os.ReadFile(r.file("config.toml"))
+	isThere := err == nil
+	c := Here(r.dir, string(former))
 	c.Socket, c.Sandbox, c.Registries, c.SystemdCgroup = r.socket(), Pause, registries, r.settings.Systemd
 	c.ConfDir, c.BinDirs = r.network.confDir, r.network.binDirs
 	if r.settings.Service { // which has all capabilities
@@ -282,8 +284,6 @@ func (r *Runtime) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	former, err := os.ReadFile(r.file("config.toml"))
-	isThere := err == nil
 	r.changed = isThere && string(former) != text
 	if isThere && !r.changed {
 		return nil

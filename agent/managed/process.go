@@ -199,8 +199,27 @@ func (r *Runtime) adopt(pid int, unit string) (*process, error) {
 	return p, nil
 }
 
+// leastRoom is in bytes.
+const leastRoom = 4 << 20
+
+// hasRoom returns why the disk has no room for a containerd that starts: on a full one it loses sight of
+// the containers that run (1.6 and 1.7), and pods would get others beside them.
+func (r *Runtime) hasRoom() error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(r.dir, &fs); err != nil {
+		return fmt.Errorf("room on the disk of %s: %w", r.dir, err)
+	}
+	if left := fs.Bavail * uint64(fs.Bsize); left < leastRoom {
+		return fmt.Errorf("%d KiB are left on the disk of %s, too few to find its containers again, which run on: make room for %d KiB", left>>10, r.dir, leastRoom>>10)
+	}
+	return nil
+}
+
 // spawn starts a containerd and notes which one. What it started ends if that fails.
 func (r *Runtime) spawn(ctx context.Context) (err error) {
+	if err := r.hasRoom(); err != nil {
+		return err
+	}
 	if r.settings.Service {
 		r.process, err = r.spawnService(ctx)
 	} else {

@@ -10,7 +10,7 @@ import (
 // containerdConfig is the configuration of a containerd whose root, state, socket and registries
 // are in dir.
 func containerdConfig(dir string, n *Network) managed.Config {
-	c := managed.Here(dir)
+	c := managed.Here(dir, "")
 	c.Socket, c.Registries = filepath.Join(dir, "containerd.sock"), filepath.Join(dir, "certs.d")
 	c.Sandbox, c.ConfDir, c.BinDirs, c.SystemdCgroup = Pause, n.ConfDir(), []string{n.BinDir}, systemdCgroups()
 	return c

@@ -196,7 +196,7 @@ func (r *Runtime) timesReread() int {
 // machines on which cgroups of version 2 with controllers are mounted beside version 1.
 func modest(dir, path string) (string, error) {
 	var edits []string
-	if managed.Here(dir).RestrictOOM {
+	if managed.Here(dir, "").RestrictOOM {
 		edits = append(edits, `-e 's/"oomScoreAdj": *-[0-9]*/"oomScoreAdj":0/'`)
 	}
 	if !unifiedCgroups() && !slices.Contains(hierarchies(), "/sys/fs/cgroup/hugetlb") {

@@ -22,7 +22,8 @@ journalctl -k -o cat | grep '^oom-kill:.* in ,task_memcg=z,task=x'; journalctl -
 		greedy = `systemd-run -q --unit greedy -p OOMScoreAdjust=1000 sh -c '` + hoards + `'`
 		kill   = `p=$(pgrep -x tail); [ $(awk '/^VmRSS/ {print $2}' /proc/$p/status) -gt 25000 ]; echo $p >/run/hoards; echo f >/proc/sysrq-trigger`
 		noPods = `systemctl stop greedy; systemctl reset-failed greedy || true; if monopod events | grep -E 'OOMKilling|process: x,'; then false; fi`
-		ended  = `monopod ps 2>&1 | grep -F 'hungry: container main: OOMKilled: exit code 137, out of memory: the kernel killed its process tail: the machine ran out of memory'`
+		told   = `monopod ps 2>&1 | grep -F 'hungry: container main: OOMKilled: exit code 137, out of memory: the kernel killed its process tail: the machine ran out of memory'
+grep -F '"reason": "OOMKilled"' /var/lib/monopod/status/pods/default_hungry-box.json`
 	)
 	return b.leavesAlone(2, func() error {
 		for _, step := range []func() error{
@@ -33,11 +34,8 @@ journalctl -k -o cat | grep '^oom-kill:.* in ,task_memcg=z,task=x'; journalctl -
 			func() error { return b.podWith(hoards, "hungry", "restartPolicy: Never", "") },
 			func() error { return b.until(kill) },
 			func() error { return b.until(eventOf("SystemOOM", "victim process: tail, pid: $(cat /run/hoards)")) },
-			func() error { return b.until(ended) },
-			func() error {
-				return b.all(eventOf("OOMKilling", "The kernel killed the process tail: the node has no memory left"),
-					"rm /etc/monopod/manifests/hungry.yaml").err
-			},
+			func() error { return b.until(told) },
+			func() error { return b.all(killedIn("hungry"), "rm /etc/monopod/manifests/hungry.yaml").err },
 		} {
 			if err := step(); err != nil {
 				return err
@@ -45,6 +43,12 @@ journalctl -k -o cat | grep '^oom-kill:.* in ,task_memcg=z,task=x'; journalctl -
 		}
 		return nil
 	})
+}
+
+// killedIn is a script that looks for the event of a pod whose process was killed.
+func killedIn(pod string) string {
+	return fmt.Sprintf(`monopod events --for %s >/run/events
+grep OOMKilling /run/events | grep -F 'The kernel killed the process tail: the node has no memory left' || { cat /run/events; false; }`, pod)
 }
 
 // eventOf is a script that looks for an event with this reason and these words.
