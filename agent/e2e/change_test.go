@@ -70,6 +70,7 @@ func replacesAnEditedPod(w *world) {
 // updatesWait edits a pod to an image that the registry does not have yet.
 func updatesWait(w *world) {
 	m := newMoody(w, "late.test")
+	late := m.host + "/web:1"
 	w.start()
 	w.write("web", sleeper)
 	before := w.running("web")
@@ -77,19 +78,19 @@ func updatesWait(w *world) {
 	check(w.T, err)
 	untouched := func() {
 		w.Helper()
-		w.ps("web", "update waits: ", "late.test/web:1")
+		w.ps("web", "update waits: ", late)
 		w.same(before)
 		if now, err := w.rig.CRI.Pid(w.Context(), before["web"].ID); err != nil || now != pid {
 			w.Errorf("its process is %d (%v), and was %d", now, err, pid)
 		}
 	}
-	w.write("web", of("late.test/web:1"))
+	w.write("web", of(late))
 	untouched()
 	w.kill()
 	w.start()
 	w.barrier("after")
 	untouched()
-	if ref := m.image("web"); ref != "late.test/web:1" {
+	if ref := m.image("web"); ref != late {
 		w.Fatalf("the image is called %s", ref)
 	}
 	w.until("the new version runs", func() error {
