@@ -78,11 +78,16 @@ func (m *many) timed(figure string, asked time.Time, done func() error) error {
 func (m *many) write(n int, old, new string) error {
 	for i := range n {
 		name := fmt.Sprint(manyPrefix, i)
-		if err := m.agent.agent.Write(name+".yaml", strings.Replace(manifest(name), old, new, 1)); err != nil {
+		if err := m.agent.agent.Write(name+".yaml", strings.Replace(small(name), old, new, 1)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// small returns the manifest of a pod of which a thousand fit on two cores.
+func small(name string) string {
+	return strings.Replace(manifest(name), "cpu: 10m, memory: 16Mi", "cpu: 1m, memory: 1Mi", 1)
 }
 
 // until waits until so many containers run, none of which is one of others.
@@ -167,7 +172,7 @@ func (m *many) label(ctx context.Context) error {
 	err = m.timed("the labels of all edited", time.Now(), func() error {
 		for i := range m.n {
 			name := fmt.Sprint(manyPrefix, i)
-			text := strings.Replace(manifest(name), "metadata:\n", "metadata:\n"+labels, 1)
+			text := strings.Replace(small(name), "metadata:\n", "metadata:\n"+labels, 1)
 			if i == 0 {
 				text = strings.Replace(text, `"3600"`, `"3601"`, 1)
 			}
