@@ -7,16 +7,17 @@ import (
 
 // hardware is what a machine has beside its disks.
 type hardware struct {
-	memory int // MB
-	cpus   int
-	clock  string // at each boot, as in 1970-01-02; "": the right time
+	memory  int // MB
+	cpus    int
+	threads int    // of each core; 0: one
+	clock   string // at each boot, as in 1970-01-02; "": the right time
 }
 
 var (
 	// usual is what most trials run on: with four processors, if this machine has as many.
 	usual = hardware{memory: 1024, cpus: min(max(runtime.NumCPU(), 2), 4)}
-	// parallel has four processors, however many this machine has.
-	parallel = hardware{memory: usual.memory, cpus: 4}
+	// parallel has two cores of two threads each, however many this machine has.
+	parallel = hardware{memory: usual.memory, cpus: 4, threads: 2}
 	// little is small for a Debian with containerd.
 	little = hardware{memory: 256, cpus: 1}
 	// recorded is what the recordings of a kubelet were made on: how soon a container is

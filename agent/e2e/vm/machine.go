@@ -66,8 +66,12 @@ func (m *machine) args(socket string) []string {
 	if m.served != nil {
 		disk = "file=nbd:unix:" + m.diskSocket()
 	}
-	return []string{"qemu-system-x86_64", "-accel", m.accel, "-cpu", "max", "-rtc", "base=" + clock,
-		"-m", fmt.Sprint(m.memory), "-smp", fmt.Sprint(m.cpus),
+	cpu := "max"
+	if m.threads > 1 {
+		cpu += ",vendor=GenuineIntel" // the emulator gives processors of AMD's no threads
+	}
+	return []string{"qemu-system-x86_64", "-accel", m.accel, "-cpu", cpu, "-rtc", "base=" + clock,
+		"-m", fmt.Sprint(m.memory), "-smp", fmt.Sprintf("%d,sockets=1,threads=%d", m.cpus, max(m.threads, 1)),
 		"-nodefaults", "-no-user-config", "-display", "none", "-serial", "file:" + m.console(),
 		"-kernel", filepath.Join(m.kernel, "vmlinuz"), "-initrd", filepath.Join(m.kernel, "initrd.img"),
 		"-append", "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=0 no_timer_check panic=-1 mitigations=off " +
