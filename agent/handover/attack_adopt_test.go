@@ -1,13 +1,20 @@
 package handover
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"monopod/agent/checkpoint"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+	"monopod/agent/update"
 	"monopod/cgroups"
 	"monopod/manifests"
 )
@@ -74,5 +81,70 @@ func TestAttackSettingsOfOddPathsAreYAML(t *testing.T) {
 		if all := strings.Join(differs, "\n"); err != nil || strings.Contains(all, "staticPodPath") {
 			t.Errorf("%q: the settings that export prints are refused by export: %v %s", dir, err, all)
 		}
+	}
+}
+
+// handedOver is a pod whose container monopod made, and made again after edits in place; then a
+// kubelet made it once more.
+func (m *machine) handedOver(digest string, changed map[string]int) (accepted *checkpoint.Checkpoint) {
+	m.Helper()
+	id := m.run("web-node1", "u", "i", "busybox")
+	m.container(id, 1, &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: "web-node1", Namespace: "default", Uid: "u"},
+		Labels: map[string]string{podspec.LabelPodUID: "u"}}, "busybox")
+	s := m.survey()
+	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
+	noErr(m.T, err)
+	defer root.Close()
+	known := checkpoint.NewCheckpoint(s.Candidates[0].Pod, metav1.Now())
+	known.Revision, known.Changed = 3, changed
+	if digest != "" {
+		known.Digest = digest
+	}
+	noErr(m.T, errors.Join(root.Save(known), s.Adopt(root)))
+	all, err := checkpoint.AcceptedIn(root.Dir)
+	if err != nil || len(all) != 1 {
+		m.Fatal(err, all)
+	}
+	return all[0]
+}
+
+// "this is the way back": no container restarts.
+func TestAttackTheContainerOfAKubeletIsNotRestartedForAnOldEdit(t *testing.T) {
+	m := newMachine(t)
+	c := m.handedOver("", map[string]int{"main": 3})
+	i := pleg.Instance{Containers: []pleg.Container{{Name: "main", Attempt: 1, State: rt.ContainerState_CONTAINER_RUNNING}}} // without monopod.revision, as a kubelet makes it
+	i.MarkAccepted(c)
+	if i.Containers[0].Outdated {
+		t.Errorf("a container that the kubelet made of the newest version is killed: %s", i.Containers[0].Kill.Reason)
+	}
+}
+
+// With the manifests in the kubelet's folder, as export wrote them, the digest is another one.
+func TestAttackTheFirstEditAfterTheWayBackCounts(t *testing.T) {
+	m := newMachine(t)
+	c := m.handedOver("of the manifest before export", nil)
+	p := decoded(t, "metadata: {name: web}\nspec: {containers: [{name: main, image: busybox, env: [{name: A, value: new}]}]}\n")
+	c = c.Updated(p, update.Verdict{Kind: update.Restart, Containers: []update.Container{{Name: "main", Kind: update.Restart}}}, cgroups.Resources{}, nil)
+	i := pleg.Instance{Containers: []pleg.Container{{Name: "main", Revision: 3, State: rt.ContainerState_CONTAINER_RUNNING}}} // made by monopod before export
+	i.MarkAccepted(c)
+	if !i.Containers[0].Outdated {
+		t.Errorf("revision %d is accepted, and the container, with revision 3, is not made again: the edit is lost", c.Revision)
+	}
+}
+
+func TestAttackASettingThatIsTheSameDoesNotDiffer(t *testing.T) {
+	root := t.TempDir()
+	n := &Node{Name: "node1", Root: root, PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Proc: t.TempDir(), Endpoint: "unix:///run/containerd/containerd.sock"}
+	noErr(t, os.MkdirAll(filepath.Join(n.Proc, "self"), 0o755))
+	noErr(t, os.WriteFile(filepath.Join(n.Proc, "self", "mountinfo"), []byte("22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"), 0o644))
+	noErr(t, os.WriteFile(filepath.Join(root, "config.yaml"), []byte("staticPodPath: /etc/kubernetes/manifests/\npodLogsDir: /var/log/pods/\ncgroupDriver: systemd\n"), 0o600))
+	if got, err := n.CheckKubelet(root, "/etc/kubernetes/manifests"); err != nil || len(got) > 0 {
+		t.Errorf("%v: %q", err, got)
+	}
+}
+
+func TestAttackAMountWithASpaceIsFound(t *testing.T) {
+	if at, isShared := sharedAt("22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n23 22 8:2 / /my\\040disk rw - ext4 /dev/sdb1 rw\n", "/my disk/monopod"); isShared {
+		t.Errorf("it is on the mount %s", at)
 	}
 }
