@@ -20,6 +20,11 @@ import (
 // docs/into-a-cluster.md gives monopod the root dir of a kubelet, and says of the pods that came
 // from its API server: "They run on, and nobody looks after them". Their volumes are below pods/.
 func TestAttackTheVolumesAndLogsOfAPodThatWasLeftStay(t *testing.T) {
+	t.Run("after adopt", func(t *testing.T) { leavesStranger(t, true) })
+	t.Run("before adopt, as at a boot between", func(t *testing.T) { leavesStranger(t, false) })
+}
+
+func leavesStranger(t *testing.T, adopts bool) {
 	r := critest.New(t)
 	c := cri.New(r.Conn())
 	root, err := checkpoint.OpenRoot(t.TempDir())
@@ -39,7 +44,9 @@ func TestAttackTheVolumesAndLogsOfAPodThatWasLeftStay(t *testing.T) {
 	for _, dir := range []string{data, logged} {
 		noErr(t, os.MkdirAll(dir, 0o755))
 	}
-	noErr(t, root.Adopt([]string{adopted}))
+	if adopts {
+		noErr(t, root.Adopt([]string{adopted}))
+	}
 
 	log := slog.New(slog.DiscardHandler)
 	store, err := status.Open(t.TempDir(), log)

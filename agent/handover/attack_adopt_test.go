@@ -86,7 +86,7 @@ func TestAttackSettingsOfOddPathsAreYAML(t *testing.T) {
 
 // handedOver is a pod whose container monopod made, and made again after edits in place; then a
 // kubelet made it once more.
-func (m *machine) handedOver(digest string, changed map[string]int) (accepted *checkpoint.Checkpoint) {
+func (m *machine) handedOver(former string, changed map[string]int) (accepted *checkpoint.Checkpoint) {
 	m.Helper()
 	id := m.run("web-node1", "u", "i", "busybox")
 	m.container(id, 1, &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: "web-node1", Namespace: "default", Uid: "u"},
@@ -95,11 +95,9 @@ func (m *machine) handedOver(digest string, changed map[string]int) (accepted *c
 	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
 	noErr(m.T, err)
 	defer root.Close()
-	known := checkpoint.NewCheckpoint(s.Candidates[0].Pod, metav1.Now())
+	given := withUID(decoded(m.T, "metadata: {name: web}\nspec:\n"+former), "u")
+	known := checkpoint.NewCheckpoint(given, metav1.Now())
 	known.Revision, known.Changed = 3, changed
-	if digest != "" {
-		known.Digest = digest
-	}
 	noErr(m.T, errors.Join(root.Save(known), s.Adopt(root)))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	if err != nil || len(all) != 1 {
@@ -111,7 +109,7 @@ func (m *machine) handedOver(digest string, changed map[string]int) (accepted *c
 // "this is the way back": no container restarts.
 func TestAttackTheContainerOfAKubeletIsNotRestartedForAnOldEdit(t *testing.T) {
 	m := newMachine(t)
-	c := m.handedOver("", map[string]int{"main": 3})
+	c := m.handedOver(sleeps, map[string]int{"main": 3})
 	i := pleg.Instance{Containers: []pleg.Container{{Name: "main", Attempt: 1, State: rt.ContainerState_CONTAINER_RUNNING}}} // without monopod.revision, as a kubelet makes it
 	i.MarkAccepted(c)
 	if i.Containers[0].Outdated {
@@ -119,10 +117,11 @@ func TestAttackTheContainerOfAKubeletIsNotRestartedForAnOldEdit(t *testing.T) {
 	}
 }
 
-// With the manifests in the kubelet's folder, as export wrote them, the digest is another one.
+// Where the manifest was changed, or written with --inline, while the kubelet had the pod, adopt
+// begins with revision 0, below that of the containers which monopod made before.
 func TestAttackTheFirstEditAfterTheWayBackCounts(t *testing.T) {
 	m := newMachine(t)
-	c := m.handedOver("of the manifest before export", nil)
+	c := m.handedOver("  terminationGracePeriodSeconds: 7\n"+sleeps, nil)
 	p := decoded(t, "metadata: {name: web}\nspec: {containers: [{name: main, image: busybox, env: [{name: A, value: new}]}]}\n")
 	c = c.Updated(p, update.Verdict{Kind: update.Restart, Containers: []update.Container{{Name: "main", Kind: update.Restart}}}, cgroups.Resources{}, nil)
 	i := pleg.Instance{Containers: []pleg.Container{{Name: "main", Revision: 3, State: rt.ContainerState_CONTAINER_RUNNING}}} // made by monopod before export
@@ -146,5 +145,16 @@ func TestAttackASettingThatIsTheSameDoesNotDiffer(t *testing.T) {
 func TestAttackAMountWithASpaceIsFound(t *testing.T) {
 	if at, isShared := sharedAt("22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n23 22 8:2 / /my\\040disk rw - ext4 /dev/sdb1 rw\n", "/my disk/monopod"); isShared {
 		t.Errorf("it is on the mount %s", at)
+	}
+}
+
+// Somebody made a container by hand in the agent's sandbox: that "keeps no agent from running", and
+// is nothing to adopt either.
+func TestAttackAContainerMadeByHandIsNotAKubelets(t *testing.T) {
+	m := newMachine(t)
+	id := m.run("web-node1", "u", "i", "busybox")
+	m.container(id, 1, &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: "web-node1", Namespace: "default", Uid: "u"}}, "busybox")
+	if s := m.survey(); len(s.Own) != 1 {
+		t.Errorf("its own pod is to be adopted: %+v", s)
 	}
 }
