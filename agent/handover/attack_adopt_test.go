@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -156,5 +157,24 @@ func TestAttackAContainerMadeByHandIsNotAKubelets(t *testing.T) {
 	m.container(id, 1, &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: "web-node1", Namespace: "default", Uid: "u"}}, "busybox")
 	if s := m.survey(); len(s.Own) != 1 {
 		t.Errorf("its own pod is to be adopted: %+v", s)
+	}
+}
+
+// "A pod that has ended is written, too: the kubelet leaves it so as long as the runtime has its
+// containers", and runs it again when it has not. Then it runs, and is taken over so.
+func TestAttackAnEndedPodThatTheKubeletRunsAgainHasNotEnded(t *testing.T) {
+	m := newMachine(t)
+	m.web()
+	s := m.survey()
+	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
+	noErr(t, err)
+	defer root.Close()
+	known := checkpoint.NewCheckpoint(withUID(decoded(t, "metadata: {name: web}\nspec:\n"+sleeps), "u"), metav1.Now())
+	known = known.WithEnd(v1.PodStatus{Phase: v1.PodSucceeded})
+	noErr(t, errors.Join(root.Save(known), s.Adopt(root)))
+	all, err := checkpoint.AcceptedIn(root.Dir)
+	noErr(t, err)
+	if c := s.Candidates[0]; c.Running != 1 || len(all) != 1 || all[0].Ended() != "" {
+		t.Errorf("%d of its containers run, and it is recorded as %s: the agent ends it", c.Running, all[0].Ended())
 	}
 }
