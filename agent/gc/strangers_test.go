@@ -17,9 +17,8 @@ import (
 	"monopod/cri/critest"
 )
 
-// docs/into-a-cluster.md gives monopod the root dir of a kubelet, and says of the pods that came
-// from its API server: "They run on, and nobody looks after them". Their volumes are below pods/.
-func TestAttackTheVolumesAndLogsOfAPodThatWasLeftStay(t *testing.T) {
+// In the root dir of a kubelet are the volumes of its other pods, too, which run on.
+func TestTheVolumesAndLogsOfAPodThatWasLeftStay(t *testing.T) {
 	t.Run("after adopt", func(t *testing.T) { leavesStranger(t, true) })
 	t.Run("before adopt, as at a boot between", func(t *testing.T) { leavesStranger(t, false) })
 }
