@@ -115,6 +115,9 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 			a.Abandon()
 		}
 	}()
+	if err = checkpoint.OfOthers(cfg.Root); err != nil {
+		return nil, err
+	}
 	if a.root, err = checkpoint.OpenRoot(cfg.Root); err != nil {
 		return nil, err
 	}

@@ -119,3 +119,20 @@ func TestAnAgentIsMadeOnAReadOnlyRootDirAndSaysSo(t *testing.T) {
 		t.Errorf("%d events and %d lines in the log: %s", said, logged, log)
 	}
 }
+
+// An agent would remove what a kubelet's pods have on disk.
+func TestAnAgentRefusesTheRootDirOfAKubeletBeforeItsPodsAreAdopted(t *testing.T) {
+	cfg := config.Default()
+	cfg.Root, cfg.Manifests, cfg.NodeName = t.TempDir(), []string{t.TempDir()}, "node1"
+	noErr(t, os.MkdirAll(filepath.Join(cfg.Root, "pods", "u", "volumes"), 0o750))
+	a, err := New(cfg, nil, Options{})
+	if err == nil || !strings.Contains(err.Error(), "monopod adopt") {
+		t.Errorf("%v", err)
+	}
+	if err == nil {
+		a.Abandon()
+	}
+	if entries, _ := os.ReadDir(cfg.Root); len(entries) != 1 {
+		t.Errorf("it left %v", entries)
+	}
+}

@@ -157,3 +157,27 @@ func MarksIn(dir string) *Marks {
 	}
 	return m
 }
+
+// OfOthers returns an error if the root dir has pods, none of which any monopod accepted: it is a
+// kubelet's, whose pods must be adopted first, as an agent removes what is left of pods that it does
+// not know.
+func OfOthers(dir string) error {
+	for _, name := range []string{"instance", AdoptedFile} {
+		if path := filepath.Join(dir, name); Exists(path) || Exists(disk.TwinOf(path)) {
+			return nil
+		}
+	}
+	r := &Root{Dir: dir}
+	pods, _ := os.ReadDir(r.Path("pods"))
+	for _, p := range pods {
+		for _, path := range []string{r.checkpoint(p.Name()), r.next(p.Name()), disk.AsideOf(r.checkpoint(p.Name()))} {
+			if Exists(path) || Exists(disk.TwinOf(path)) {
+				return nil
+			}
+		}
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	return fmt.Errorf("root dir %s has pods of another agent, as a kubelet (such as pods/%.36s): take them over with `monopod adopt --yes`, or choose another with --root", dir, pods[0].Name())
+}

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -73,5 +74,38 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The root dir of a kubelet becomes the agent's by adoption alone.
+func TestARootDirWithPodsOfOthersIsRefused(t *testing.T) {
+	file := func(path string) func(dir string) error {
+		return func(dir string) error {
+			path := filepath.Join(dir, path)
+			return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o600))
+		}
+	}
+	for _, row := range []struct {
+		name string
+		with func(dir string) error
+		want bool // refused
+	}{
+		{"a new one", func(string) error { return nil }, false},
+		{"one without pods", func(dir string) error { return os.Mkdir(filepath.Join(dir, "pods"), 0o755) }, false},
+		{"a kubelet's", file("pods/u/etc-hosts"), true},
+		{"one whose mark was lost", file("pods/u/pod.json"), false},
+		{"one with a version that is prepared", file("pods/u/next.json"), false},
+		{"one whose checkpoints are damaged", file("pods/u/pod.json.corrupt"), false},
+		{"one of an agent", file("instance"), false},
+		{"one that was adopted", file(AdoptedFile), false},
+	} {
+		dir := t.TempDir()
+		if err := row.with(dir); err != nil {
+			t.Fatal(err)
+		}
+		err := OfOthers(dir)
+		if (err != nil) != row.want || err != nil && !strings.Contains(err.Error(), "monopod adopt") {
+			t.Errorf("%s: %v", row.name, err)
+		}
 	}
 }

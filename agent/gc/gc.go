@@ -122,7 +122,8 @@ func (g *Garbage) logsOf(pods map[manifests.Key]*pleg.Listed) map[string]bool {
 
 // CollectPods removes orphaned pods, which have neither a checkpoint nor anything
 // in the runtime: an agent died while it removed or created them. One whose checkpoint
-// is unusable is orphaned once no manifest can give it.
+// is unusable is orphaned once no manifest can give it. Pods that somebody else has in the runtime
+// are theirs: a kubelet's, of which monopod has the root dir now.
 func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure bool) {
 	suspects, logged := map[string]bool{}, map[string]string{}
 	dirs, _ := os.ReadDir(g.Root.Path("pods"))
@@ -139,6 +140,9 @@ func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure
 		if !sure && !g.suspects[uid] {
 			continue
 		}
+		if has, err := g.inRuntime(ctx, uid); has || err != nil {
+			continue
+		}
 		err := g.contained(ctx, uid)
 		if err == nil {
 			delete(suspects, uid)
@@ -153,6 +157,14 @@ func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure
 		}
 	}
 	g.suspects, g.logged = suspects, logged
+}
+
+// inRuntime reports whether the runtime has anything of a pod, whoever made it.
+func (g *Garbage) inRuntime(ctx context.Context, uid string) (bool, error) {
+	if g.Lister == nil {
+		return false, nil
+	}
+	return g.Lister.HasPod(ctx, uid)
 }
 
 // logRemoved logs that an orphaned pod was removed. With an unusable checkpoint nothing else
@@ -262,8 +274,9 @@ func (g *Garbage) eachLink(do func(link, log string)) {
 	})
 }
 
-// ours reports whether a log folder, by its name, is of one of the agent's pods.
+// ours reports whether a log folder, by its name, is of one of the agent's pods. One without a
+// checkpoint may be of another agent that had the root dir.
 func (g *Garbage) ours(dir string) bool {
 	uid := UidOfLogs(dir)
-	return uid != "" && checkpoint.Exists(g.Root.PodDir(uid))
+	return uid != "" && checkpoint.Exists(g.Root.PodDir(uid)) && g.Root.Remnant(uid) != checkpoint.Orphaned
 }

@@ -3,10 +3,13 @@ package handover
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/disk"
 	"monopod/agent/podspec"
 	"monopod/cgroups"
 	"monopod/cri"
@@ -28,6 +32,8 @@ type Candidate struct {
 	Pod       *manifests.Pod // as the manifest gives it, with the uid that it runs with
 	Sandboxes []string       // the ids of those without the mark of the root dir
 	Running   int            // how many containers run
+	Made      []string       // the containers that somebody else made last, by name
+	Revision  int            // the highest that a container has of the agent
 	Started   time.Time      // when its first sandbox was made
 	Differs   []string       // why it cannot be taken over; none: it can
 }
@@ -127,13 +133,16 @@ func (a *Adopter) sandboxesOf(namespace, name string) (all []*rt.PodSandbox) {
 	return all
 }
 
-// isForeign reports whether a sandbox, or a container in it, has no mark of the root dir. A kubelet
-// that had the agent's sandbox for a while made its containers again without the mark.
+// isForeign reports whether a sandbox, or a container of the pod in it, has no mark of the root dir. A
+// kubelet that had the agent's sandbox for a while made its containers again without the mark.
 func (a *Adopter) isForeign(s *rt.PodSandbox) bool {
 	if !a.Marks.Has(s.Id, s.Labels) {
 		return true
 	}
-	return slices.ContainsFunc(a.containers, func(c *rt.Container) bool { return c.PodSandboxId == s.Id && !a.Marks.Has(s.Id, c.Labels) })
+	return slices.ContainsFunc(a.containers, func(c *rt.Container) bool {
+		isOfPod := c.PodSandboxId == s.Id && c.Labels[podspec.LabelPodUID] == s.Labels[podspec.LabelPodUID] // others were made by hand
+		return isOfPod && !a.Marks.Has(s.Id, c.Labels)
+	})
 }
 
 // withUID returns the pod with the uid that it runs with.
@@ -191,6 +200,9 @@ func (a *Adopter) changed(c *Candidate, uid string) (why []string) {
 			continue
 		}
 		name := k.Metadata.GetName()
+		if n, err := strconv.Atoi(k.Annotations[podspec.AnnRevision]); err == nil {
+			c.Revision = max(c.Revision, n)
+		}
 		if k.State == rt.ContainerState_CONTAINER_RUNNING {
 			c.Running++
 		}
@@ -200,6 +212,9 @@ func (a *Adopter) changed(c *Candidate, uid string) (why []string) {
 	}
 	for _, spec := range podspec.AllContainers(c.Pod.Pod) {
 		k := newest[spec.Name]
+		if k != nil && k.Labels[podspec.LabelInstance] != a.Marks.Instance {
+			c.Made = append(c.Made, spec.Name)
+		}
 		if k != nil && k.Annotations[podspec.AnnHash] != podspec.ContainerHash(spec) {
 			why = append(why, fmt.Sprintf("container %s was made of another image than %s, which its manifest says: start the kubelet until it has applied that, or restore the manifest", spec.Name, spec.Image))
 		}
@@ -244,8 +259,13 @@ func (a *Adopter) left(seen map[manifests.Key]bool) (words []string) {
 }
 
 // Adopt records the candidates in the root dir, whose lock the caller holds: their versions first,
-// then that their sandboxes are the agent's. It touches neither the pods nor their files.
+// then that their sandboxes are the agent's, besides those that were adopted before. It touches
+// neither the pods nor their files.
 func (s *Survey) Adopt(root *checkpoint.Root) error {
+	err := root.ReadAdopted()
+	if damaged := (*disk.Damaged)(nil); err != nil && !errors.As(err, &damaged) { // a damaged list is written again
+		return err
+	}
 	has, err := checkpoint.AcceptedIn(root.Dir)
 	if err != nil {
 		return err
@@ -253,15 +273,34 @@ func (s *Survey) Adopt(root *checkpoint.Root) error {
 	var ids []string
 	for _, c := range s.Candidates {
 		ids = append(ids, c.Sandboxes...)
-		isKnown := func(k *checkpoint.Checkpoint) bool { return k.Uid() == string(c.Pod.UID) && k.Digest == c.Pod.Digest }
-		if slices.ContainsFunc(has, isKnown) { // a kubelet had it for a while
-			continue
+		var former *checkpoint.Checkpoint
+		if k := slices.IndexFunc(has, func(k *checkpoint.Checkpoint) bool { return k.Uid() == string(c.Pod.UID) }); k >= 0 {
+			former = has[k]
 		}
-		if err := root.Save(checkpoint.NewCheckpoint(c.Pod, metav1.NewTime(c.Started))); err != nil {
+		if err := root.Save(c.checkpoint(former)); err != nil {
 			return err
 		}
 	}
 	return root.Adopt(ids)
+}
+
+// checkpoint returns what is accepted of a candidate, where former is what was before a kubelet had
+// the pod; nil: nothing was.
+func (c *Candidate) checkpoint(former *checkpoint.Checkpoint) *checkpoint.Checkpoint {
+	if former == nil || former.Digest != c.Pod.Digest || former.Ended() != "" && c.Running > 0 {
+		d := checkpoint.NewCheckpoint(c.Pod, metav1.NewTime(c.Started))
+		d.Revision = c.Revision
+		if former != nil { // the containers of then stay below the next revision
+			d.Revision = max(d.Revision, former.Revision)
+		}
+		return d
+	}
+	d := *former
+	d.Changed = maps.Clone(former.Changed)
+	for _, name := range c.Made { // as the present version is
+		delete(d.Changed, name)
+	}
+	return &d
 }
 
 func isDir(path string) bool {

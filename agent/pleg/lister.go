@@ -8,6 +8,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/podspec"
 	"monopod/cri"
 	"monopod/manifests"
 )
@@ -151,4 +152,15 @@ func (l *Lister) leaveOthers(sandboxes *cri.Changes[rt.PodSandbox], containers *
 func (l *Lister) IsGone(ctx context.Context, sandbox string) bool {
 	_, err := l.cri.SandboxStatus(ctx, sandbox)
 	return cri.NotFound(err)
+}
+
+// HasPod asks the runtime whether it has a sandbox or container of a pod, whoever made it.
+func (l *Lister) HasPod(ctx context.Context, uid string) (bool, error) {
+	labels := map[string]string{podspec.LabelPodUID: uid}
+	sandboxes, err := l.cri.Sandboxes(ctx, labels)
+	if err != nil || len(sandboxes) > 0 {
+		return err == nil, err
+	}
+	containers, err := l.cri.Containers(ctx, labels)
+	return len(containers) > 0, err
 }
