@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,12 +11,16 @@ import (
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/cli/command"
+	"monopod/agent/disk"
 	"monopod/agent/handover"
+	"monopod/agent/hold"
 	"monopod/agent/objects"
 	"monopod/agent/print"
 	values "monopod/agent/settings"
@@ -69,13 +75,13 @@ func exportPods(c *cli.Context) error {
 		return fmt.Errorf("ConfigMaps and Secrets: %w", err)
 	}
 	x := handover.Exporter{Root: cfg.Root, Inline: c.Bool("inline"), Objects: objects.NewSet(has)}
-	left, err := writeManifests(c.App.Writer, &x, dir, accepted)
+	left, err := writeManifests(c.App.Writer, &x, dir, accepted, hold.Recorded(cfg.Root).Stopped)
 	if err != nil {
 		return err
 	}
 	differs := 0
 	if c.IsSet("for-kubelet") {
-		n := handover.Node{Root: cfg.Root, PodLogs: cfg.PodLogs, CgroupRoot: cfg.CgroupRoot, SeccompDefault: cfg.SeccompDefault, Proc: proc,
+		n := handover.Node{Name: cfg.NodeName, Root: cfg.Root, PodLogs: cfg.PodLogs, CgroupRoot: cfg.CgroupRoot, SeccompDefault: cfg.SeccompDefault, Proc: proc,
 			Endpoint: values.Endpoints(cfg)[0]}
 		if differs, err = checkKubelet(c, &n, dir, cfg.ManagedRuntime, accepted); err != nil {
 			return err
@@ -88,13 +94,22 @@ func exportPods(c *cli.Context) error {
 }
 
 // writeManifests writes what a kubelet takes, and prints a line for each pod. It returns how many
-// pods are not written.
-func writeManifests(w io.Writer, x *handover.Exporter, dir string, accepted []*checkpoint.Checkpoint) (left int, err error) {
+// pods are not written, those that their owner stopped among them.
+func writeManifests(w io.Writer, x *handover.Exporter, dir string, accepted []*checkpoint.Checkpoint, stopped map[string]hold.Stop) (left int, err error) {
 	if err := newFolder(dir); err != nil {
 		return 0, err
 	}
 	for _, c := range accepted {
 		e := x.Export(c.Pod)
+		if stop, is := stopped[c.Key().String()]; is && !stop.Starts {
+			e.Refused = append(e.Refused, "it is stopped, and a kubelet would start it: `monopod start` it before, or leave it out")
+		}
+		var text []byte
+		if len(e.Refused) == 0 {
+			if text, err = manifestText(e.Pod); err != nil {
+				e.Refused = append(e.Refused, err.Error())
+			}
+		}
 		if len(e.Refused) > 0 {
 			left++
 			for _, why := range e.Refused {
@@ -102,19 +117,29 @@ func writeManifests(w io.Writer, x *handover.Exporter, dir string, accepted []*c
 			}
 			continue
 		}
-		if err := writeManifest(filepath.Join(dir, e.File), e.Pod); err != nil {
+		if err := writeNew(filepath.Join(dir, e.File), text); err != nil {
 			return left, err
 		}
 		fmt.Fprintf(w, "written  %s (%s)\n", c.Key(), e.File)
+	}
+	if err := disk.SyncDir(dir); err != nil {
+		return left, err
 	}
 	_, err = fmt.Fprintf(w, "%s has the manifests of %d of %d pods.\n", dir, len(accepted)-left, len(accepted))
 	return left, err
 }
 
-// newFolder makes a folder, which may exist if it is empty: a kubelet reads whatever is in it.
+// newFolder makes a folder, which may exist if it is empty: a kubelet runs as root whatever is in it.
 func newFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
+	}
+	var is unix.Stat_t
+	if err := unix.Stat(dir, &is); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	if is.Mode&0o022 != 0 || is.Uid != uint32(os.Geteuid()) {
+		return fmt.Errorf("%s may be written by others, who could have a kubelet run what they like: name a new folder", dir)
 	}
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
@@ -123,13 +148,55 @@ func newFolder(dir string) error {
 	return err
 }
 
-// writeManifest writes a manifest, which may have the values of Secrets.
-func writeManifest(file string, p *v1.Pod) error {
+// manifestText returns a pod as YAML from which the same pod is read again. Where a text has
+// characters that YAML reads as others, it is JSON with these escaped, which is YAML, too.
+func manifestText(p *v1.Pod) ([]byte, error) {
 	text, err := yaml.Marshal(p)
+	if err == nil && readsAs(text, p) {
+		return text, nil
+	}
+	text, err = json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	text = escapeSpecial(text)
+	if !readsAs(text, p) {
+		return nil, errors.New("it has a text that no manifest can hold")
+	}
+	return append(text, '\n'), nil
+}
+
+func readsAs(text []byte, p *v1.Pod) bool {
+	got := &v1.Pod{}
+	return yaml.Unmarshal(text, got) == nil && equality.Semantic.DeepEqual(got, p)
+}
+
+// escapeSpecial escapes, in JSON, the characters that YAML refuses or reads as the end of a line.
+func escapeSpecial(text []byte) []byte {
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		switch {
+		case r >= 0x7f && r <= 0xa0, r == 0x2028, r == 0x2029, r == 0xfeff, r == 0xfffe, r == 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
+}
+
+// writeNew writes a file that only root may read, and that does not exist. One that cannot be written
+// whole is removed.
+func writeNew(file string, text []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, text, 0o600)
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
 }
 
 // checkKubelet prints the settings that a kubelet needs, and in what the one with the root dir of
@@ -142,7 +209,7 @@ func checkKubelet(c *cli.Context, n *handover.Node, dir string, isManaged bool, 
 	}
 	n.CgroupDriver = handover.DriverOfAny(hierarchies, n.CgroupRoot, pods)
 	if n.CgroupDriver == cgroups.None {
-		fmt.Fprintln(c.App.Writer, "no pod has a cgroup: cgroupDriver is the runtime's")
+		fmt.Fprintln(c.App.Writer, "no pod has a cgroup, so cgroupDriver is not known: let it be the runtime's")
 	}
 	differs, err := n.CheckKubelet(c.String("for-kubelet"), dir)
 	if err != nil {

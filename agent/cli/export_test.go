@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"monopod/agent/cli/command"
 	"monopod/manifests"
@@ -55,6 +56,9 @@ func TestPodsAreExportedIntoANewFolder(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("the folder has manifests already: %v\n%s", err, out)
 	}
+	if err := os.MkdirAll(filepath.Join(root, "volumes", "default_data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	out, err = exported(t, root, "--inline", filepath.Join(t.TempDir(), "inline"))
 	if err != nil || !strings.Contains(out, "2 of 2 pods") {
 		t.Errorf("claims by their path: %v\n%s", err, out)
@@ -73,5 +77,72 @@ func TestTheSettingsForAKubeletArePrinted(t *testing.T) {
 func TestExportNeedsAFolder(t *testing.T) {
 	if out, err := exported(t, t.TempDir()); command.ExitCode(err) != 2 {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// A kubelet starts whatever is in its folder.
+func TestAStoppedPodIsNotHandedOverToRun(t *testing.T) {
+	root := volumeRoot(t, nil, runningPod("web"))
+	if err := os.WriteFile(filepath.Join(root, "holds.json"), []byte(`{"stopped":{"default/web-node1":{"since":"2026-01-01T00:00:00Z"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := exported(t, root, filepath.Join(t.TempDir(), "new"))
+	if strings.Contains(out, "written  default/web-node1") || !strings.Contains(out, "it is stopped") {
+		t.Errorf("its owner stopped it, and the kubelet will start it:\n%s", out)
+	}
+}
+
+// Somebody made the file after the folder was found empty.
+func TestASecretIsNotWrittenIntoTheFileOfAnother(t *testing.T) {
+	dir := t.TempDir()
+	other, file := filepath.Join(dir, "of another"), filepath.Join(dir, "default_web.yaml")
+	if err := os.WriteFile(other, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, file); err != nil {
+		t.Fatal(err)
+	}
+	err := writeNew(file, []byte("hush"))
+	text, _ := os.ReadFile(other)
+	if err == nil || len(text) > 0 {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestAFolderThatOthersMayWriteIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "open")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exported(t, volumeRoot(t, nil, runningPod("web")), "--inline", dir)
+	if err == nil {
+		t.Errorf("anybody may replace a manifest, which a kubelet then runs as root:\n%s", out)
+	}
+}
+
+func TestTheNodeNameIsPrintedWithoutPods(t *testing.T) {
+	out, _ := exported(t, volumeRoot(t, nil), "--node-name", "node1", "--for-kubelet", t.TempDir(), filepath.Join(t.TempDir(), "new"))
+	if !strings.Contains(out, "--hostname-override=node1") {
+		t.Errorf("%s", out)
+	}
+}
+
+// The values of Secrets are written as they are, whatever YAML has for them.
+func TestAnyTextOfASecretComesThroughTheFile(t *testing.T) {
+	for _, value := range []string{"\u007f", "a\u0085b", "\ufeffx", "\ufffe", "\r\n", " a ", "\n\n a\n", "a\tb\n\t", "null", "1e3", "0o17", "=", "<<", "y", "2001-01-01", "a: b #c", "\u2028", "\x01", "\U000e0001", "- ", "? x", "'\"\\", strings.Repeat("x ", 300)} {
+		p := runningPod("web")
+		p.Spec.Containers[0].Env = []v1.EnvVar{{Name: "S", Value: value}}
+		text, err := manifestText(p)
+		if err != nil {
+			t.Errorf("%q: %v", value, err)
+			continue
+		}
+		got := &v1.Pod{}
+		if err := yaml.Unmarshal(text, got); err != nil || got.Spec.Containers[0].Env[0].Value != value {
+			t.Errorf("%q: %v, %+v", value, err, got.Spec.Containers)
+		}
 	}
 }

@@ -65,20 +65,25 @@ func (x *Exporter) inline(accepted, p *v1.Pod) (refused []string) {
 		c.Env, c.EnvFrom = env, nil
 	}
 	for k := range p.Spec.Volumes {
-		x.mountClaim(p, &p.Spec.Volumes[k])
+		if why := x.mountClaim(p, &p.Spec.Volumes[k]); why != "" {
+			refused = append(refused, why)
+		}
 	}
 	return refused
 }
 
-// mountClaim mounts the folder of a claim by its path.
-func (x *Exporter) mountClaim(p *v1.Pod, v *v1.Volume) {
+// mountClaim mounts the folder of a claim by its path. It returns why it cannot.
+func (x *Exporter) mountClaim(p *v1.Pod, v *v1.Volume) (why string) {
 	claim := v.PersistentVolumeClaim
 	if claim == nil {
-		return
+		return ""
 	}
 	dir := volume.ClaimDir(x.Root, manifests.Key{Namespace: p.Namespace, Name: claim.ClaimName})
-	isDir := v1.HostPathDirectory
-	v.VolumeSource = v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: dir, Type: &isDir}}
+	if !isDir(dir) {
+		why = fmt.Sprintf("volume %s: the folder %s of its claim is not there: mount its disk, or let the pod start once", v.Name, dir)
+	}
+	exists := v1.HostPathDirectory
+	v.VolumeSource = v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: dir, Type: &exists}}
 	for _, c := range podspec.AllContainers(p) {
 		for m := range c.VolumeMounts {
 			if c.VolumeMounts[m].Name == v.Name && claim.ReadOnly {
@@ -86,6 +91,7 @@ func (x *Exporter) mountClaim(p *v1.Pod, v *v1.Volume) {
 			}
 		}
 	}
+	return why
 }
 
 // refused returns why a kubelet refuses a static pod: it may not refer to what an API server has.

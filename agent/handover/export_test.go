@@ -53,6 +53,8 @@ func TestWhatAKubeletRefusesIsSaid(t *testing.T) {
 		return sleeps + "  volumes: [{name: v, " + source + "}]\n"
 	}
 	variable := "  containers: [{name: main, image: busybox, env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: a}}}]}]\n"
+	root := t.TempDir()
+	noErr(t, os.MkdirAll(filepath.Join(root, "volumes", "default_data"), 0o755))
 	for _, row := range []struct {
 		about, spec string
 		says        string // "": it is taken
@@ -75,7 +77,7 @@ func TestWhatAKubeletRefusesIsSaid(t *testing.T) {
 			m.Namespace, m.Name, s.Namespace, s.Name = "default", "m", "default", "s"
 			set := objects.NewSet([]*manifests.Object{manifests.NewObject(m, nil, ""), manifests.NewObject(nil, s, "")})
 			for inline, want := range map[bool]string{false: row.says, true: row.inline} {
-				e := (&Exporter{Root: "/r", Inline: inline, Objects: set}).Export(p)
+				e := (&Exporter{Root: root, Inline: inline, Objects: set}).Export(p)
 				said := strings.Join(e.Refused, "\n")
 				if (said == "") != (want == "") || !strings.Contains(said, want) {
 					t.Errorf("inline %v: %q", inline, said)
@@ -88,9 +90,15 @@ func TestWhatAKubeletRefusesIsSaid(t *testing.T) {
 func TestAClaimIsMountedByItsPath(t *testing.T) {
 	p := accepted(t, "  containers: [{name: main, image: busybox, volumeMounts: [{name: v, mountPath: /d}]}]\n"+
 		"  volumes: [{name: v, persistentVolumeClaim: {claimName: data, readOnly: true}}]\n")
-	e := (&Exporter{Root: "/r", Inline: true}).Export(p)
+	root := t.TempDir()
+	dir := filepath.Join(root, "volumes", "default_data")
+	noErr(t, os.MkdirAll(dir, 0o755))
+	e := (&Exporter{Root: root, Inline: true}).Export(p)
 	h := e.Pod.Spec.Volumes[0].HostPath
-	if h == nil || h.Path != "/r/volumes/default_data" || *h.Type != v1.HostPathDirectory || !e.Pod.Spec.Containers[0].VolumeMounts[0].ReadOnly {
+	if lost := (&Exporter{Root: "/nowhere", Inline: true}).Export(p); len(lost.Refused) != 1 || !strings.Contains(lost.Refused[0], "is not there") {
+		t.Errorf("without its folder: %q", lost.Refused)
+	}
+	if h == nil || h.Path != dir || *h.Type != v1.HostPathDirectory || !e.Pod.Spec.Containers[0].VolumeMounts[0].ReadOnly {
 		t.Errorf("%v", e.Pod.Spec)
 	}
 }
@@ -174,5 +182,58 @@ func noErr(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What export prints, export takes.
+func TestSettingsOfOddPathsAreYAML(t *testing.T) {
+	n := &Node{Name: "node1", Root: t.TempDir(), PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Proc: "/proc"}
+	for _, dir := range []string{"/m #1", "/m: x", "/m:", "/m\nseccompDefault: true"} {
+		noErr(t, os.WriteFile(filepath.Join(n.Root, "config.yaml"), []byte(n.KubeletSettings(dir)), 0o600))
+		differs, err := n.CheckKubelet(n.Root, dir)
+		if all := strings.Join(differs, "\n"); err != nil || strings.Contains(all, "staticPodPath") || strings.Contains(all, "seccompDefault") {
+			t.Errorf("%q: %v %s", dir, err, all)
+		}
+	}
+}
+
+func TestASettingThatIsTheSameDoesNotDiffer(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		want bool // they differ
+	}{
+		{"/etc/kubernetes/manifests/", "/etc/kubernetes/manifests", false},
+		{"unix:///var/run/containerd/containerd.sock", "unix:///run/containerd/containerd.sock", false},
+		{"unix:///run/crio/crio.sock", "unix:///run/containerd/containerd.sock", true},
+		{"/", "/pods", true},
+		{"true", "false", true},
+		{"systemd", "systemd", false},
+	} {
+		if got := isOther(row.a, row.b); got != row.want {
+			t.Errorf("%s, %s: %v", row.a, row.b, got)
+		}
+	}
+}
+
+func TestAMountWithASpaceIsFound(t *testing.T) {
+	const mounts = "22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n23 22 8:2 / /my\\040disk rw - ext4 /dev/sdb1 rw\n"
+	if at, isShared := sharedAt(mounts, "/my disk/monopod"); isShared || at != "/my disk" {
+		t.Errorf("it is on the mount %s", at)
+	}
+}
+
+// With one hierarchy for all controllers the folders below it are no hierarchies.
+func TestACgroupBelowAnotherRootIsNotFound(t *testing.T) {
+	m := newMachine(t)
+	noErr(t, os.RemoveAll(filepath.Join(m.dir, "cgroup")))
+	noErr(t, os.MkdirAll(filepath.Join(m.dir, "cgroup/pods/kubepods/besteffort/podu"), 0o755)) // cgroupRoot: /pods
+	noErr(t, os.WriteFile(filepath.Join(m.dir, "cgroup/cgroup.controllers"), []byte("cpu memory pids\n"), 0o644))
+	m.run("web-node1", "u", "", "busybox")
+	if s := m.survey(); s.CanAdopt() {
+		t.Errorf("%+v", s.Candidates)
+	}
+	m.adopter.Node.CgroupRoot = "/pods"
+	if s := m.survey(); !s.CanAdopt() {
+		t.Errorf("%+v", s.Candidates)
 	}
 }

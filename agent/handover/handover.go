@@ -54,12 +54,14 @@ func Kubelet(proc string) string {
 // DriverOf returns the driver that made the cgroup of a pod; cgroups.None: it has none below root.
 // hierarchies is where the kernel shows cgroups.
 func DriverOf(hierarchies, root string, p *v1.Pod) cgroups.Driver {
+	pattern := "*" // one hierarchy for each controller
+	if _, err := os.Stat(filepath.Join(hierarchies, "cgroup.controllers")); err == nil {
+		pattern = "" // one for all
+	}
 	for _, d := range []cgroups.Driver{cgroups.Cgroupfs, cgroups.Systemd} {
 		path := cgroups.Names{Driver: d, Root: root}.Pod(podspec.CgroupClass(p), string(p.UID))
-		for _, pattern := range []string{"", "*"} { // one hierarchy, or one for each controller
-			if found, _ := filepath.Glob(filepath.Join(hierarchies, pattern, path)); len(found) > 0 {
-				return d
-			}
+		if found, _ := filepath.Glob(filepath.Join(hierarchies, pattern, path)); len(found) > 0 {
+			return d
 		}
 	}
 	return cgroups.None

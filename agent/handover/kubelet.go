@@ -26,10 +26,11 @@ func (n *Node) settings(manifests string) []setting {
 	all := []setting{
 		{"staticPodPath", manifests, ""},
 		{"podLogsDir", n.PodLogs, "/var/log/pods"},
-		{"cgroupDriver", string(cmp.Or(n.CgroupDriver, cgroups.Cgroupfs)), "cgroupfs"},
-		{"cgroupRoot", cmp.Or(n.CgroupRoot, "/"), "/"},
-		{"seccompDefault", strconv.FormatBool(n.SeccompDefault), "false"},
 	}
+	if n.CgroupDriver != "" && n.CgroupDriver != cgroups.None {
+		all = append(all, setting{"cgroupDriver", string(n.CgroupDriver), "cgroupfs"})
+	}
+	all = append(all, setting{"cgroupRoot", cmp.Or(n.CgroupRoot, "/"), "/"}, setting{"seccompDefault", strconv.FormatBool(n.SeccompDefault), "false"})
 	if n.Endpoint != "" {
 		all = append(all, setting{"containerRuntimeEndpoint", n.Endpoint, "unix:///run/containerd/containerd.sock"})
 	}
@@ -42,10 +43,18 @@ func (n *Node) KubeletSettings(manifests string) string {
 	var b strings.Builder
 	b.WriteString("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
 	for _, s := range n.settings(manifests) {
-		fmt.Fprintf(&b, "%s: %s\n", s.name, s.value)
+		fmt.Fprintf(&b, "%s: %s\n", s.name, scalar(s.value))
 	}
-	fmt.Fprintf(&b, "# flags: --hostname-override=%s --root-dir=%s\n", n.Name, n.Root)
+	fmt.Fprintf(&b, "# flags: --hostname-override=%s --root-dir=%s\n", n.Name, scalar(n.Root))
 	return b.String()
+}
+
+// scalar returns a text as YAML on one line.
+func scalar(text string) string {
+	if plain := strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-:"); plain == "" && !strings.HasSuffix(text, ":") {
+		return text
+	}
+	return strconv.Quote(text)
 }
 
 // CheckKubelet returns in what a kubelet with this root dir differs from the node, so that it would
@@ -79,12 +88,34 @@ func (n *Node) CheckKubelet(root, manifests string) (differs []string, err error
 		if !isSet || is == "" {
 			is = s.usual
 		}
-		if is != s.value {
+		if isOther(is, s.value) {
 			differs = append(differs, fmt.Sprintf("%s of %s is %q: set it to %s", s.name, file, is, s.value))
 		}
 	}
 	return differs, nil
 }
+
+// isOther reports whether two values of a setting differ, and not only as paths are written.
+func isOther(a, b string) bool {
+	same := func(text string) string {
+		scheme, path, isURL := strings.Cut(text, "://")
+		if !isURL {
+			scheme, path = "", text
+		}
+		if !strings.HasPrefix(path, "/") {
+			return text
+		}
+		path = filepath.Clean(path)
+		if rest, is := strings.CutPrefix(path, "/var/run/"); is { // a link to /run
+			path = "/run/" + rest
+		}
+		return scheme + "://" + path
+	}
+	return same(a) != same(b)
+}
+
+// unescape reads the bytes that mountinfo writes as octal numbers.
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // sharedAt returns the mount point that holds a path, and whether mounts below it are shared.
 // mountinfo is as in proc_pid_mountinfo(5).
@@ -94,7 +125,7 @@ func sharedAt(mountinfo, path string) (at string, isShared bool) {
 		if len(fields) < 7 {
 			continue
 		}
-		point := fields[4]
+		point := unescape.Replace(fields[4])
 		inside := path == point || strings.HasPrefix(path, strings.TrimSuffix(point, "/")+"/")
 		if inside && len(point) >= len(at) { // the last one of a point covers the others
 			at, isShared = point, strings.HasPrefix(fields[6], "shared:")
