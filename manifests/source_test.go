@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -522,20 +523,21 @@ func TestSourceBurst(t *testing.T) {
 	f.until(strings.Join(want, " "))
 }
 
-// TestSourceLatency: a manifest that is renamed into place is offered at once.
+// TestSourceLatency: a manifest that is renamed into place is offered at once, without a time to settle
+// and without a poll. A busy machine is busy sometimes.
 func TestSourceLatency(t *testing.T) {
 	f := watchFolder(t, t.TempDir(), nil)
 	f.next()
 	best := time.Hour
-	for _, img := range []string{"a", "b", "c", "d", "e"} {
-		must(t, os.WriteFile(f.path(".new"), []byte(image(podYAML("a"), img)), 0o644))
+	for n := range 20 {
+		must(t, os.WriteFile(f.path(".new"), []byte(image(podYAML("a"), fmt.Sprint("i", n))), 0o644))
 		start := time.Now()
 		must(t, os.Rename(f.path(".new"), f.path("a.yaml")))
 		f.next()
 		best = min(best, time.Since(start))
 	}
 	t.Logf("offered after %v", best)
-	if best > 5*time.Millisecond {
+	if best > 50*time.Millisecond {
 		t.Errorf("offered after %v at best", best)
 	}
 }

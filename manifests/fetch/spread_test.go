@@ -24,7 +24,7 @@ var boxes, away = func() (int, time.Duration) {
 	if n, err := strconv.Atoi(os.Getenv("MONOPOD_FLEET")); err == nil {
 		return n, time.Hour
 	}
-	return 2000, 10 * time.Minute
+	return 1000, 10 * time.Minute
 }()
 
 // every is the time between two requests of a node.
