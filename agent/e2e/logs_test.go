@@ -230,6 +230,7 @@ func removesWhatAKilledAgentLeft(w *world) {
 		check(w.T, os.MkdirAll(dir, 0o755))
 	}
 	check(w.T, os.WriteFile(filepath.Join(ours, "0.log"), []byte("x"), 0o644))
+	check(w.T, os.WriteFile(filepath.Join(w.agent.Root, "instance"), []byte("0123456789abcdef\n"), 0o600)) // else the pod is another agent's
 	w.start()
 	w.write("one", sleeper)
 	w.running("one")
