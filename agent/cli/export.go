@@ -10,23 +10,25 @@ import (
 
 	"github.com/urfave/cli/v2"
 	v1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/cli/command"
+	"monopod/agent/disk"
 	"monopod/agent/handover"
+	"monopod/agent/hold"
 	"monopod/agent/objects"
 	"monopod/agent/print"
 	values "monopod/agent/settings"
 	"monopod/cgroups"
+	"monopod/manifests/shell"
 )
 
 func exportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "export", ArgsUsage: "DIR", Usage: "write the manifests with which a kubelet takes the pods over",
 		Description: `
-Each version that runs, or is to, is written into DIR, which must be new or empty, with
-its uid: a kubelet with this folder, the same root dir, node name, cgroups and logs
+Each version that runs, or is to, is written into DIR with its uid. DIR must be new, or
+empty and of root or your own, and no other may write to it. A kubelet with this folder, the same root dir, node name, cgroups and logs
 goes on with the containers that run. Nothing else is changed, and the agent may run.
 
 A kubelet refuses static pods that refer to a ConfigMap, a Secret or a claim: these are
@@ -68,8 +70,15 @@ func exportPods(c *cli.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("ConfigMaps and Secrets: %w", err)
 	}
+	record, err := hold.ReadRecord(cfg.Root)
+	if err != nil {
+		return fmt.Errorf("nothing is written, as a kubelet would start pods that are stopped: %w; start monopod, which repairs the record", err)
+	}
+	if err := newFolder(dir); err != nil {
+		return err
+	}
 	x := handover.Exporter{Root: cfg.Root, Inline: c.Bool("inline"), Objects: objects.NewSet(has)}
-	left, err := writeManifests(c.App.Writer, &x, dir, accepted)
+	left, err := writeManifests(c.App.Writer, &x, dir, accepted, record.Stopped)
 	if err != nil {
 		return err
 	}
@@ -89,12 +98,12 @@ func exportPods(c *cli.Context) error {
 
 // writeManifests writes what a kubelet takes, and prints a line for each pod. It returns how many
 // pods are not written.
-func writeManifests(w io.Writer, x *handover.Exporter, dir string, accepted []*checkpoint.Checkpoint) (left int, err error) {
-	if err := newFolder(dir); err != nil {
-		return 0, err
-	}
+func writeManifests(w io.Writer, x *handover.Exporter, dir string, accepted []*checkpoint.Checkpoint, stopped map[string]hold.Stop) (left int, err error) {
 	for _, c := range accepted {
 		e := x.Export(c.Pod)
+		if stop, is := stopped[c.Key().String()]; is && !stop.Starts {
+			e.Refused = append(e.Refused, "it is stopped: `monopod start` it, or leave it out")
+		}
 		if len(e.Refused) > 0 {
 			left++
 			for _, why := range e.Refused {
@@ -102,7 +111,7 @@ func writeManifests(w io.Writer, x *handover.Exporter, dir string, accepted []*c
 			}
 			continue
 		}
-		if err := writeManifest(filepath.Join(dir, e.File), e.Pod); err != nil {
+		if err := disk.WriteFile(filepath.Join(dir, e.File), e.Text, 0o600); err != nil { // it may have the values of Secrets
 			return left, err
 		}
 		fmt.Fprintf(w, "written  %s (%s)\n", c.Key(), e.File)
@@ -111,25 +120,31 @@ func writeManifests(w io.Writer, x *handover.Exporter, dir string, accepted []*c
 	return left, err
 }
 
-// newFolder makes a folder, which may exist if it is empty: a kubelet reads whatever is in it.
+// newFolder makes a folder, which may exist if it is empty, as a kubelet reads each file in it, and
+// if no other user may write to it.
 func newFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
+	}
+	d, err := disk.OpenDir(dir, 1)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	has, err := d.Self()
+	switch uid := int(has.Uid); {
+	case err != nil:
+		return err
+	case uid != 0 && uid != os.Geteuid():
+		return fmt.Errorf("%s belongs to user %d, who could run anything as root with a kubelet: name a new folder", dir, uid)
+	case has.Mode&0o022 != 0:
+		return fmt.Errorf("%s may be written by others (mode %04o), who could run anything as root with a kubelet: chmod go-w %s, or name a new folder", dir, has.Mode&0o7777, shell.Word(dir))
 	}
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
 		err = fmt.Errorf("%s is not empty, and a kubelet reads each file in it: name a new folder", dir)
 	}
 	return err
-}
-
-// writeManifest writes a manifest, which may have the values of Secrets.
-func writeManifest(file string, p *v1.Pod) error {
-	text, err := yaml.Marshal(p)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, text, 0o600)
 }
 
 // checkKubelet prints the settings that a kubelet needs, and in what the one with the root dir of

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"monopod/agent/objects"
 	"monopod/cgroups"
@@ -52,6 +53,8 @@ func TestWhatAKubeletRefusesIsSaid(t *testing.T) {
 	withVolume := func(source string) string {
 		return sleeps + "  volumes: [{name: v, " + source + "}]\n"
 	}
+	root := t.TempDir()
+	noErr(t, os.MkdirAll(filepath.Join(root, "volumes", "default_data"), 0o755))
 	variable := "  containers: [{name: main, image: busybox, env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: a}}}]}]\n"
 	for _, row := range []struct {
 		about, spec string
@@ -75,7 +78,7 @@ func TestWhatAKubeletRefusesIsSaid(t *testing.T) {
 			m.Namespace, m.Name, s.Namespace, s.Name = "default", "m", "default", "s"
 			set := objects.NewSet([]*manifests.Object{manifests.NewObject(m, nil, ""), manifests.NewObject(nil, s, "")})
 			for inline, want := range map[bool]string{false: row.says, true: row.inline} {
-				e := (&Exporter{Root: "/r", Inline: inline, Objects: set}).Export(p)
+				e := (&Exporter{Root: root, Inline: inline, Objects: set}).Export(p)
 				said := strings.Join(e.Refused, "\n")
 				if (said == "") != (want == "") || !strings.Contains(said, want) {
 					t.Errorf("inline %v: %q", inline, said)
@@ -88,10 +91,44 @@ func TestWhatAKubeletRefusesIsSaid(t *testing.T) {
 func TestAClaimIsMountedByItsPath(t *testing.T) {
 	p := accepted(t, "  containers: [{name: main, image: busybox, volumeMounts: [{name: v, mountPath: /d}]}]\n"+
 		"  volumes: [{name: v, persistentVolumeClaim: {claimName: data, readOnly: true}}]\n")
-	e := (&Exporter{Root: "/r", Inline: true}).Export(p)
+	root := t.TempDir()
+	dir := filepath.Join(root, "volumes", "default_data")
+	e := (&Exporter{Root: root, Inline: true}).Export(p)
+	if said := strings.Join(e.Refused, "\n"); !strings.Contains(said, dir+" of the claim data is no folder") {
+		t.Errorf("its disk may not be mounted, and a kubelet would run the pod without its data: %q", said)
+	}
+	noErr(t, os.MkdirAll(dir, 0o755))
+	e = (&Exporter{Root: root, Inline: true}).Export(p)
 	h := e.Pod.Spec.Volumes[0].HostPath
-	if h == nil || h.Path != "/r/volumes/default_data" || *h.Type != v1.HostPathDirectory || !e.Pod.Spec.Containers[0].VolumeMounts[0].ReadOnly {
+	if len(e.Refused) > 0 || h == nil || h.Path != dir || *h.Type != v1.HostPathDirectory || !e.Pod.Spec.Containers[0].VolumeMounts[0].ReadOnly {
 		t.Errorf("%v", e.Pod.Spec)
+	}
+}
+
+// What the text of a manifest cannot hold is neither changed nor the end of the export.
+func TestTheValueOfAVariableIsHeldAsItIsOrRefusedByName(t *testing.T) {
+	export := func(value string) Exported {
+		p := accepted(t, sleeps)
+		p.Spec.Containers[0].Env = []v1.EnvVar{{Name: "SECRET", Value: value}, {Name: "OTHER", Value: "x"}}
+		return (&Exporter{}).Export(p)
+	}
+	for _, value := range []string{"\u007f", "a\u0085b", "\ufffe"} {
+		e := export(value)
+		if len(e.Refused) != 1 || !strings.Contains(e.Refused[0], "variable SECRET has a character") || len(e.Text) > 0 {
+			t.Errorf("%q: %q\n%s", value, e.Refused, e.Text)
+		}
+	}
+	for _, value := range []string{"\ufeffx", "\r\n", " a ", "\n\n a\n", "a\tb\n\t", "null", "1e3", "0o17", "=", "<<", "y", "2001-01-01", "a: b #c",
+		"\u2028", "\x01", "\U000e0001", "- ", "? x", "'\"\\", strings.Repeat("x ", 300)} {
+		e, got := export(value), &v1.Pod{}
+		if err := yaml.Unmarshal(e.Text, got); err != nil || len(e.Refused) > 0 || got.Spec.Containers[0].Env[0].Value != value {
+			t.Errorf("%q: %v, %q\n%s", value, err, e.Refused, e.Text)
+		}
+	}
+	p := accepted(t, sleeps)
+	p.Spec.Containers[0].Args = []string{"\u007f"}
+	if e := (&Exporter{}).Export(p); len(e.Refused) != 1 || !strings.HasPrefix(e.Refused[0], "its manifest has a character") {
+		t.Errorf("%q", e.Refused)
 	}
 }
 
