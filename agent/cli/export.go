@@ -86,6 +86,9 @@ func exportPods(c *cli.Context) error {
 	if c.IsSet("for-kubelet") {
 		n := handover.Node{Root: cfg.Root, PodLogs: cfg.PodLogs, CgroupRoot: cfg.CgroupRoot, SeccompDefault: cfg.SeccompDefault, Proc: proc,
 			Endpoint: values.Endpoints(cfg)[0]}
+		if n.Name, err = values.NodeName(cfg, false); err != nil {
+			return fmt.Errorf("node name: %w; give one with --node-name", err)
+		}
 		if differs, err = checkKubelet(c, &n, dir, cfg.ManagedRuntime, accepted); err != nil {
 			return err
 		}

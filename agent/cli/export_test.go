@@ -137,6 +137,13 @@ func TestTheSettingsForAKubeletArePrinted(t *testing.T) {
 	}
 }
 
+func TestTheNodeNameForAKubeletIsPrintedWithoutPods(t *testing.T) {
+	out, _ := exported(t, volumeRoot(t, nil), "--node-name", "Edge7", "--for-kubelet", t.TempDir(), filepath.Join(t.TempDir(), "new"))
+	if !strings.Contains(out, "--hostname-override=edge7 ") {
+		t.Errorf("%s", out)
+	}
+}
+
 func TestExportNeedsAFolder(t *testing.T) {
 	if out, err := exported(t, t.TempDir()); command.ExitCode(err) != 2 {
 		t.Errorf("%v\n%s", err, out)

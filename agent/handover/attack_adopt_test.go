@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -52,18 +51,6 @@ func TestAttackASecondAdoptionKeepsTheFirst(t *testing.T) {
 	}
 }
 
-// A kubelet with another cgroup root than the agent's is said: "its cgroup is not below /".
-func TestAttackACgroupBelowAnotherRootDiffers(t *testing.T) {
-	m := newMachine(t)
-	noErr(t, os.RemoveAll(filepath.Join(m.dir, "cgroup")))
-	noErr(t, os.MkdirAll(filepath.Join(m.dir, "cgroup/pods/kubepods/besteffort/podu"), 0o755)) // cgroupRoot: /pods
-	noErr(t, os.WriteFile(filepath.Join(m.dir, "cgroup/cgroup.controllers"), []byte("cpu memory pids\n"), 0o644))
-	m.web()
-	if s := m.survey(); s.CanAdopt() {
-		t.Error("the agent makes another cgroup below /kubepods for the pod, and this is not said")
-	}
-}
-
 // The kubelet was stopped, and then the manifest edited: what runs is not what it says.
 func TestAttackAnEditSinceTheKubeletEndedIsNotLost(t *testing.T) {
 	m := newMachine(t)
@@ -71,17 +58,6 @@ func TestAttackAnEditSinceTheKubeletEndedIsNotLost(t *testing.T) {
 	m.adopter.Pods = []*manifests.Pod{decoded(t, "metadata: {name: web}\nspec: {terminationGracePeriodSeconds: 7, containers: [{name: main, image: busybox, env: [{name: A, value: new}]}]}\n")}
 	if s := m.survey(); s.CanAdopt() {
 		t.Error("the container runs without the variable, and is recorded as made of the version that has it: nothing ever applies the edit")
-	}
-}
-
-func TestAttackSettingsOfOddPathsAreYAML(t *testing.T) {
-	n := &Node{Name: "node1", Root: t.TempDir(), PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Proc: "/proc"}
-	for _, dir := range []string{"/m #1", "/m: x", "/m\nseccompDefault: true"} {
-		noErr(t, os.WriteFile(filepath.Join(n.Root, "config.yaml"), []byte(n.KubeletSettings(dir)), 0o600))
-		differs, err := n.CheckKubelet(n.Root, dir)
-		if all := strings.Join(differs, "\n"); err != nil || strings.Contains(all, "staticPodPath") {
-			t.Errorf("%q: the settings that export prints are refused by export: %v %s", dir, err, all)
-		}
 	}
 }
 
@@ -129,23 +105,6 @@ func TestAttackTheFirstEditAfterTheWayBackCounts(t *testing.T) {
 	i.MarkAccepted(c)
 	if !i.Containers[0].Outdated {
 		t.Errorf("revision %d is accepted, and the container, with revision 3, is not made again: the edit is lost", c.Revision)
-	}
-}
-
-func TestAttackASettingThatIsTheSameDoesNotDiffer(t *testing.T) {
-	root := t.TempDir()
-	n := &Node{Name: "node1", Root: root, PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Proc: t.TempDir(), Endpoint: "unix:///run/containerd/containerd.sock"}
-	noErr(t, os.MkdirAll(filepath.Join(n.Proc, "self"), 0o755))
-	noErr(t, os.WriteFile(filepath.Join(n.Proc, "self", "mountinfo"), []byte("22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"), 0o644))
-	noErr(t, os.WriteFile(filepath.Join(root, "config.yaml"), []byte("staticPodPath: /etc/kubernetes/manifests/\npodLogsDir: /var/log/pods/\ncgroupDriver: systemd\n"), 0o600))
-	if got, err := n.CheckKubelet(root, "/etc/kubernetes/manifests"); err != nil || len(got) > 0 {
-		t.Errorf("%v: %q", err, got)
-	}
-}
-
-func TestAttackAMountWithASpaceIsFound(t *testing.T) {
-	if at, isShared := sharedAt("22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n23 22 8:2 / /my\\040disk rw - ext4 /dev/sdb1 rw\n", "/my disk/monopod"); isShared {
-		t.Errorf("it is on the mount %s", at)
 	}
 }
 

@@ -190,6 +190,67 @@ func TestTheSettingsOfAKubeletAreCompared(t *testing.T) {
 	}
 }
 
+func TestASettingWithTheSameMeaningDoesNotDiffer(t *testing.T) {
+	root := t.TempDir()
+	n := &Node{Name: "node1", Root: root, PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Proc: t.TempDir(), Endpoint: "unix:///run/containerd/containerd.sock"}
+	noErr(t, os.MkdirAll(filepath.Join(n.Proc, "self"), 0o755))
+	noErr(t, os.WriteFile(filepath.Join(n.Proc, "self", "mountinfo"), []byte("22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"), 0o644))
+	noErr(t, os.WriteFile(filepath.Join(root, "config.yaml"), []byte("staticPodPath: /etc/kubernetes/manifests/\npodLogsDir: /var/log//pods/\n"+
+		"cgroupDriver: systemd\ncgroupRoot:\ncontainerRuntimeEndpoint: /run/containerd/containerd.sock\n"), 0o600))
+	if got, err := n.CheckKubelet(root, "/etc/kubernetes/manifests"); err != nil || len(got) > 0 {
+		t.Errorf("%v: %q", err, got)
+	}
+}
+
+func TestTheSettingsForAKubeletAreYAML(t *testing.T) {
+	n := &Node{Name: "node1", Root: "/my disk", PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd}
+	for _, dir := range []string{"/m", "/m #1", "/m: x", "/m\nseccompDefault: true", "/m\n# root", "/\u007f\u0085", "/m "} {
+		var got map[string]any
+		text := n.KubeletSettings(dir)
+		if err := yaml.Unmarshal([]byte(text), &got); err != nil || got["staticPodPath"] != dir || got["seccompDefault"] != false {
+			t.Errorf("%q: %v\n%s", dir, err, text)
+		}
+		if !strings.Contains(text, "--root-dir='/my disk'\n") {
+			t.Errorf("a shell takes the flag for two:\n%s", text)
+		}
+	}
+}
+
+func TestTheMountOfAPathIsFoundThoughItHasASpace(t *testing.T) {
+	mounts := "22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n23 22 8:2 / /my\\040disk rw - ext4 /dev/sdb1 rw\n"
+	if at, isShared := sharedAt(mounts, "/my disk/monopod"); at != "/my disk" || isShared {
+		t.Errorf("it is on the mount %q, shared: %v", at, isShared)
+	}
+}
+
+func TestTheDriverOfAPodIsFoundByItsCgroupBelowTheRoot(t *testing.T) {
+	const inV1, inV2 = "cpu/kubepods/besteffort/podu", "kubepods/besteffort/podu"
+	for _, row := range []struct {
+		about, cgroup string
+		isUnified     bool
+		want          cgroups.Driver
+	}{
+		{"version 1", inV1, false, cgroups.Cgroupfs},
+		{"version 2", inV2, true, cgroups.Cgroupfs},
+		{"version 2, of systemd", "kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podu.slice", true, cgroups.Systemd},
+		{"version 2, below another root", "pods/" + inV2, true, cgroups.None},
+		{"none", "cpu", false, cgroups.None},
+	} {
+		t.Run(row.about, func(t *testing.T) {
+			mount := t.TempDir()
+			noErr(t, os.MkdirAll(filepath.Join(mount, row.cgroup), 0o755))
+			if row.isUnified {
+				noErr(t, os.WriteFile(filepath.Join(mount, "cgroup.controllers"), []byte("cpu memory pids\n"), 0o644))
+			}
+			p := accepted(t, sleeps)
+			p.UID = "u"
+			if got := DriverOf(mount, "/", p); got != row.want {
+				t.Errorf("%q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
 func TestAKubeletIsFound(t *testing.T) {
 	proc := t.TempDir()
 	process := func(id, name string) {
