@@ -54,7 +54,7 @@ func (n *Node) KubeletSettings(manifests string) string {
 func asYAML(value string) string {
 	var read map[string]any
 	err := yaml.Unmarshal([]byte("value: "+value), &read)
-	if err == nil && len(read) == 1 && fmt.Sprint(read["value"]) == value {
+	if err == nil && fmt.Sprint(read["value"]) == value {
 		return value
 	}
 	return strconv.QuoteToASCII(value) // the escapes of Go are some of YAML's
