@@ -100,6 +100,23 @@ type Agent struct {
 	scrapes   saidonce.Errors     // the panics in scrapes that were logged
 }
 
+// openRoot opens the root dir, unless its pods are another agent's, with the list of those that it took
+// over.
+func openRoot(dir string) (*checkpoint.Root, error) {
+	if err := checkpoint.OfOthers(dir); err != nil {
+		return nil, err
+	}
+	r, err := checkpoint.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.ReadAdopted(); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
 // New checks the settings, locks the root dir and binds the endpoints. once makes
 // an agent for a single run of given pods; nil: it keeps the pods of the manifests
 // running. Each error is one sentence for the person at the command line. The
@@ -115,13 +132,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 			a.Abandon()
 		}
 	}()
-	if err = checkpoint.OfOthers(cfg.Root); err != nil {
-		return nil, err
-	}
-	if a.root, err = checkpoint.OpenRoot(cfg.Root); err != nil {
-		return nil, err
-	}
-	if err = a.root.ReadAdopted(); err != nil {
+	if a.root, err = openRoot(cfg.Root); err != nil {
 		return nil, err
 	}
 	if once == nil {

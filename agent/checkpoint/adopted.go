@@ -27,7 +27,7 @@ const AdoptedFile = "adopted.json"
 
 // Marks tell the agent's sandboxes and containers from those of others. Any goroutine may use them.
 type Marks struct {
-	Instance string // the value of the label of the agent's own
+	Instance string // the value of the label of the agent's own; "": it has none yet
 
 	mu      sync.RWMutex
 	adopted map[string]bool // the ids of adopted sandboxes
@@ -49,8 +49,8 @@ func (m *Marks) Text() string { return m.Selector()[podspec.LabelInstance] }
 
 // Has reports whether a sandbox, or a container in it, is the agent's.
 func (m *Marks) Has(sandbox string, labels map[string]string) bool {
-	if labels[podspec.LabelInstance] == m.Instance {
-		return m.Instance != ""
+	if m.Instance != "" && labels[podspec.LabelInstance] == m.Instance {
+		return true
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()

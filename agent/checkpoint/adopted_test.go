@@ -109,3 +109,24 @@ func TestARootDirWithPodsOfOthersIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// Killed before it has recorded a pod, an adoption leaves the root dir a kubelet's.
+func TestAnAdoptionMarksARootDirByWhatItRecords(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "pods", "u", "volumes"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := openTestRoot(t, dir)
+	r.Close()
+	if r.Instance != "" || OfOthers(dir) == nil {
+		t.Errorf("an agent takes it, with the mark %q", r.Instance)
+	}
+	r = openTestRoot(t, dir)
+	if err := r.Adopt([]string{"a"}); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if r = openTestRoot(t, dir); r.Instance == "" || OfOthers(dir) != nil {
+		t.Errorf("what was adopted is refused, with the mark %q", r.Instance)
+	}
+}

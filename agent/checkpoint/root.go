@@ -102,8 +102,12 @@ func OpenRoot(dir string) (_ *Root, err error) {
 		return nil, err
 	}
 	r.removeTemps()
+	r.Marks = &Marks{}
+	if OfOthers(dir) != nil { // it becomes the agent's by adoption alone, and an agent is refused until then
+		return r, nil
+	}
 	r.Instance, err = r.readInstance(r.Path("instance"))
-	r.Marks = &Marks{Instance: r.Instance}
+	r.Marks.Instance = r.Instance
 	return r, err
 }
 

@@ -115,7 +115,7 @@ func printSurvey(w io.Writer, s *handover.Survey) {
 		t.Line("start", key.String(), "nothing runs of it")
 	}
 	for _, name := range s.Left {
-		t.Line("leave", name, "no manifest gives it here: it runs on, and nobody looks after it")
+		t.Line("leave", name, "no manifest gives it here: it runs on without an agent")
 	}
 	t.Print(w)
 }
@@ -136,7 +136,7 @@ func record(c *cli.Context, cfg config.Config, s *handover.Survey) error {
 	}
 	defer root.Close()
 	root.KeepNodeName(cfg.NodeName)
-	if err := s.Adopt(root); err != nil {
+	if err := s.Adopt(root, checkpoint.ReadBoot()); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "Pods adopted: %d. Start monopod with the same settings.\n", len(s.Candidates))

@@ -22,7 +22,7 @@ take over   default/web-node1     containers that run: 2
 differs     default/db-node1      its logs are elsewhere
 own         default/own-node1     it is this root dir's already
 start       default/new-node1     nothing runs of it
-leave       default/stray-node1   no manifest gives it here: it runs on, and nobody looks after it
+leave       default/stray-node1   no manifest gives it here: it runs on without an agent
 `
 	if "\n"+out.String() != want {
 		t.Errorf("%s", out.String())

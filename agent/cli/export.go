@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/yaml"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/cli/command"
@@ -25,15 +20,17 @@ import (
 	"monopod/agent/print"
 	values "monopod/agent/settings"
 	"monopod/cgroups"
+	"monopod/manifests/shell"
 )
 
 func exportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "export", ArgsUsage: "DIR", Usage: "write the manifests with which a kubelet takes the pods over",
 		Description: `
-Each version that runs, or is to, is written into DIR, which must be new or empty, with
-its uid: a kubelet with this folder, the same root dir, node name, cgroups and logs
-goes on with the containers that run. Nothing else is changed, and the agent may run.
+Each version that runs, or is to, is written into DIR with its uid. DIR must be new, or
+empty and of root or your own, and no other may write to it. A kubelet with this folder,
+the same root dir, node name, cgroups and logs goes on with the containers that run.
+Nothing else is changed, and the agent may run.
 
 A kubelet refuses static pods that refer to a ConfigMap, a Secret or a claim: these are
 named with what to do, and not written. With --inline the values of variables are
@@ -74,15 +71,25 @@ func exportPods(c *cli.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("ConfigMaps and Secrets: %w", err)
 	}
+	record, err := hold.ReadRecord(cfg.Root)
+	if err != nil {
+		return fmt.Errorf("nothing is written, as a kubelet would start pods that are stopped: %w; start monopod, which repairs the record", err)
+	}
+	if err := newFolder(dir); err != nil {
+		return err
+	}
 	x := handover.Exporter{Root: cfg.Root, Inline: c.Bool("inline"), Objects: objects.NewSet(has)}
-	left, err := writeManifests(c.App.Writer, &x, dir, accepted, hold.Recorded(cfg.Root).Stopped)
+	left, err := writeManifests(c.App.Writer, &x, dir, accepted, record.Stopped)
 	if err != nil {
 		return err
 	}
 	differs := 0
 	if c.IsSet("for-kubelet") {
-		n := handover.Node{Name: cfg.NodeName, Root: cfg.Root, PodLogs: cfg.PodLogs, CgroupRoot: cfg.CgroupRoot, SeccompDefault: cfg.SeccompDefault, Proc: proc,
+		n := handover.Node{Root: cfg.Root, PodLogs: cfg.PodLogs, CgroupRoot: cfg.CgroupRoot, SeccompDefault: cfg.SeccompDefault, Proc: proc,
 			Endpoint: values.Endpoints(cfg)[0]}
+		if n.Name, err = values.NodeName(cfg, false); err != nil {
+			return fmt.Errorf("node name: %w; give one with --node-name", err)
+		}
 		if differs, err = checkKubelet(c, &n, dir, cfg.ManagedRuntime, accepted); err != nil {
 			return err
 		}
@@ -94,21 +101,12 @@ func exportPods(c *cli.Context) error {
 }
 
 // writeManifests writes what a kubelet takes, and prints a line for each pod. It returns how many
-// pods are not written, those that their owner stopped among them.
+// pods are not written.
 func writeManifests(w io.Writer, x *handover.Exporter, dir string, accepted []*checkpoint.Checkpoint, stopped map[string]hold.Stop) (left int, err error) {
-	if err := newFolder(dir); err != nil {
-		return 0, err
-	}
 	for _, c := range accepted {
 		e := x.Export(c.Pod)
 		if stop, is := stopped[c.Key().String()]; is && !stop.Starts {
-			e.Refused = append(e.Refused, "it is stopped, and a kubelet would start it: `monopod start` it before, or leave it out")
-		}
-		var text []byte
-		if len(e.Refused) == 0 {
-			if text, err = manifestText(e.Pod); err != nil {
-				e.Refused = append(e.Refused, err.Error())
-			}
+			e.Refused = append(e.Refused, "it is stopped: `monopod start` it, or leave it out")
 		}
 		if len(e.Refused) > 0 {
 			left++
@@ -117,84 +115,38 @@ func writeManifests(w io.Writer, x *handover.Exporter, dir string, accepted []*c
 			}
 			continue
 		}
-		if err := writeNew(filepath.Join(dir, e.File), text); err != nil {
+		if err := disk.WriteFile(filepath.Join(dir, e.File), e.Text, 0o600); err != nil { // it may have the values of Secrets
 			return left, err
 		}
 		fmt.Fprintf(w, "written  %s (%s)\n", c.Key(), e.File)
-	}
-	if err := disk.SyncDir(dir); err != nil {
-		return left, err
 	}
 	_, err = fmt.Fprintf(w, "%s has the manifests of %d of %d pods.\n", dir, len(accepted)-left, len(accepted))
 	return left, err
 }
 
-// newFolder makes a folder, which may exist if it is empty: a kubelet runs as root whatever is in it.
+// newFolder makes a folder, which may exist if it is empty, as a kubelet reads each file in it, and
+// if no other user may write to it.
 func newFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	var is unix.Stat_t
-	if err := unix.Stat(dir, &is); err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
+	d, err := disk.OpenDir(dir, 1)
+	if err != nil {
+		return err
 	}
-	if is.Mode&0o022 != 0 || is.Uid != uint32(os.Geteuid()) {
-		return fmt.Errorf("%s may be written by others, who could have a kubelet run what they like: name a new folder", dir)
+	defer d.Close()
+	has, err := d.Self()
+	switch uid := int(has.Uid); {
+	case err != nil:
+		return err
+	case uid != 0 && uid != os.Geteuid():
+		return fmt.Errorf("%s belongs to user %d, who could run anything as root with a kubelet: name a new folder", dir, uid)
+	case has.Mode&0o022 != 0:
+		return fmt.Errorf("%s may be written by others (mode %04o), who could run anything as root with a kubelet: chmod go-w %s, or name a new folder", dir, has.Mode&0o7777, shell.Word(dir))
 	}
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
 		err = fmt.Errorf("%s is not empty, and a kubelet reads each file in it: name a new folder", dir)
-	}
-	return err
-}
-
-// manifestText returns a pod as YAML from which the same pod is read again. Where a text has
-// characters that YAML reads as others, it is JSON with these escaped, which is YAML, too.
-func manifestText(p *v1.Pod) ([]byte, error) {
-	text, err := yaml.Marshal(p)
-	if err == nil && readsAs(text, p) {
-		return text, nil
-	}
-	text, err = json.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-	text = escapeSpecial(text)
-	if !readsAs(text, p) {
-		return nil, errors.New("it has a text that no manifest can hold")
-	}
-	return append(text, '\n'), nil
-}
-
-func readsAs(text []byte, p *v1.Pod) bool {
-	got := &v1.Pod{}
-	return yaml.Unmarshal(text, got) == nil && equality.Semantic.DeepEqual(got, p)
-}
-
-// escapeSpecial escapes, in JSON, the characters that YAML refuses or reads as the end of a line.
-func escapeSpecial(text []byte) []byte {
-	var b bytes.Buffer
-	for _, r := range string(text) {
-		switch {
-		case r >= 0x7f && r <= 0xa0, r == 0x2028, r == 0x2029, r == 0xfeff, r == 0xfffe, r == 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.Bytes()
-}
-
-// writeNew writes a file that only root may read, and that does not exist. One that cannot be written
-// whole is removed.
-func writeNew(file string, text []byte) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		err = errors.Join(err, os.Remove(file))
 	}
 	return err
 }

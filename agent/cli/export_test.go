@@ -2,15 +2,19 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/cli/command"
+	"monopod/agent/handover"
 	"monopod/manifests"
 )
 
@@ -33,7 +37,7 @@ func runningPod(name string) *v1.Pod {
 func TestPodsAreExportedIntoANewFolder(t *testing.T) {
 	db := runningPod("db")
 	db.Spec.Volumes = claimant("db", "").Spec.Volumes
-	root, dir := volumeRoot(t, nil, runningPod("web"), db), filepath.Join(t.TempDir(), "new")
+	root, dir := volumeRoot(t, []string{"default_data"}, runningPod("web"), db), filepath.Join(t.TempDir(), "new")
 	out, err := exported(t, root, dir)
 	if command.ExitCode(err) != command.ExitFailed || !strings.Contains(out, "written  default/web-node1 (default_web.yaml)\n") ||
 		!strings.Contains(out, "left     default/db-node1: volume v: ") || !strings.Contains(out, dir+" has the manifests of 1 of 2 pods.\n") {
@@ -56,12 +60,71 @@ func TestPodsAreExportedIntoANewFolder(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("the folder has manifests already: %v\n%s", err, out)
 	}
-	if err := os.MkdirAll(filepath.Join(root, "volumes", "default_data"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	out, err = exported(t, root, "--inline", filepath.Join(t.TempDir(), "inline"))
 	if err != nil || !strings.Contains(out, "2 of 2 pods") {
 		t.Errorf("claims by their path: %v\n%s", err, out)
+	}
+}
+
+// A kubelet starts each pod that is in its folder.
+func TestAStoppedPodIsNotExported(t *testing.T) {
+	root := volumeRoot(t, nil, runningPod("web"), runningPod("db"), runningPod("job"))
+	record := func(text string) {
+		if err := os.WriteFile(filepath.Join(root, "holds.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(`{"stopped":{"default/web-node1":{"since":"2026-01-01T00:00:00Z"},"default/job-node1":{"since":"2026-01-01T00:00:00Z","starts":true}}}`)
+	out, err := exported(t, root, filepath.Join(t.TempDir(), "new"))
+	if command.ExitCode(err) != command.ExitFailed || !strings.Contains(out, "left     default/web-node1: it is stopped: ") ||
+		!strings.Contains(out, "written  default/db-node1") || !strings.Contains(out, "written  default/job-node1") {
+		t.Errorf("one is stopped, and one is to start again: %v\n%s", err, out)
+	}
+	record("{")
+	if out, err := exported(t, root, filepath.Join(t.TempDir(), "new")); err == nil || strings.Contains(out, "written") || !strings.Contains(err.Error(), "holds.json") {
+		t.Errorf("what is stopped is not known: %v\n%s", err, out)
+	}
+}
+
+// A manifest may have the values of Secrets.
+func TestAManifestIsNotWrittenThroughALink(t *testing.T) {
+	dir := t.TempDir()
+	other, file := filepath.Join(dir, "other"), filepath.Join(dir, "default_web.yaml")
+	if err := errors.Join(os.WriteFile(other, nil, 0o644), os.Symlink(other, file)); err != nil {
+		t.Fatal(err)
+	}
+	accepted := checkpoint.NewCheckpoint(&manifests.Pod{Pod: runningPod("web")}, metav1.Now())
+	left, err := writeManifests(io.Discard, &handover.Exporter{}, dir, []*checkpoint.Checkpoint{accepted}, nil)
+	if text, failed := os.ReadFile(other); left > 0 || err != nil || failed != nil || len(text) > 0 {
+		t.Errorf("the file behind the link has %q: %d, %v, %v", text, left, err, failed)
+	}
+	if info, err := os.Lstat(file); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestAFolderOfOtherUsersIsRefused(t *testing.T) {
+	for _, row := range []struct {
+		about string
+		make  func(dir string) error
+		says  string
+	}{
+		{"all users may write", func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)) }, "chmod go-w "},
+		{"its group may write", func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o770)) }, "chmod go-w "},
+		{"another user has it", func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 1234, 0)) }, "belongs to user 1234"},
+		{"it is a link", func(dir string) error { return os.Symlink(filepath.Dir(dir), dir) }, "links are not followed"},
+	} {
+		t.Run(row.about, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "made")
+			if err := row.make(dir); errors.Is(err, os.ErrPermission) {
+				t.Skip("only root may give a folder away")
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exported(t, volumeRoot(t, nil, runningPod("web")), dir); err == nil || !strings.Contains(err.Error(), row.says) || out != "" {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }
 
@@ -74,75 +137,18 @@ func TestTheSettingsForAKubeletArePrinted(t *testing.T) {
 	}
 }
 
+func TestTheNodeNameForAKubeletIsPrintedWithoutPods(t *testing.T) {
+	out, _ := exported(t, volumeRoot(t, nil), "--node-name", "Edge7", "--for-kubelet", t.TempDir(), filepath.Join(t.TempDir(), "new"))
+	if !strings.Contains(out, "--hostname-override=edge7 ") {
+		t.Errorf("%s", out)
+	}
+	if strings.Contains(out, "cgroupDriver: ") || !strings.Contains(out, "cgroupDriver is not known") {
+		t.Errorf("no pod tells the driver:\n%s", out)
+	}
+}
+
 func TestExportNeedsAFolder(t *testing.T) {
 	if out, err := exported(t, t.TempDir()); command.ExitCode(err) != 2 {
 		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-// A kubelet starts whatever is in its folder.
-func TestAStoppedPodIsNotHandedOverToRun(t *testing.T) {
-	root := volumeRoot(t, nil, runningPod("web"))
-	if err := os.WriteFile(filepath.Join(root, "holds.json"), []byte(`{"stopped":{"default/web-node1":{"since":"2026-01-01T00:00:00Z"}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, _ := exported(t, root, filepath.Join(t.TempDir(), "new"))
-	if strings.Contains(out, "written  default/web-node1") || !strings.Contains(out, "it is stopped") {
-		t.Errorf("its owner stopped it, and the kubelet will start it:\n%s", out)
-	}
-}
-
-// Somebody made the file after the folder was found empty.
-func TestASecretIsNotWrittenIntoTheFileOfAnother(t *testing.T) {
-	dir := t.TempDir()
-	other, file := filepath.Join(dir, "of another"), filepath.Join(dir, "default_web.yaml")
-	if err := os.WriteFile(other, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(other, file); err != nil {
-		t.Fatal(err)
-	}
-	err := writeNew(file, []byte("hush"))
-	text, _ := os.ReadFile(other)
-	if err == nil || len(text) > 0 {
-		t.Errorf("%v: %s", err, text)
-	}
-}
-
-func TestAFolderThatOthersMayWriteIsRefused(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "open")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exported(t, volumeRoot(t, nil, runningPod("web")), "--inline", dir)
-	if err == nil {
-		t.Errorf("anybody may replace a manifest, which a kubelet then runs as root:\n%s", out)
-	}
-}
-
-func TestTheNodeNameIsPrintedWithoutPods(t *testing.T) {
-	out, _ := exported(t, volumeRoot(t, nil), "--node-name", "node1", "--for-kubelet", t.TempDir(), filepath.Join(t.TempDir(), "new"))
-	if !strings.Contains(out, "--hostname-override=node1") {
-		t.Errorf("%s", out)
-	}
-}
-
-// The values of Secrets are written as they are, whatever YAML has for them.
-func TestAnyTextOfASecretComesThroughTheFile(t *testing.T) {
-	for _, value := range []string{"\u007f", "a\u0085b", "\ufeffx", "\ufffe", "\r\n", " a ", "\n\n a\n", "a\tb\n\t", "null", "1e3", "0o17", "=", "<<", "y", "2001-01-01", "a: b #c", "\u2028", "\x01", "\U000e0001", "- ", "? x", "'\"\\", strings.Repeat("x ", 300)} {
-		p := runningPod("web")
-		p.Spec.Containers[0].Env = []v1.EnvVar{{Name: "S", Value: value}}
-		text, err := manifestText(p)
-		if err != nil {
-			t.Errorf("%q: %v", value, err)
-			continue
-		}
-		got := &v1.Pod{}
-		if err := yaml.Unmarshal(text, got); err != nil || got.Spec.Containers[0].Env[0].Value != value {
-			t.Errorf("%q: %v, %+v", value, err, got.Spec.Containers)
-		}
 	}
 }

@@ -376,7 +376,8 @@ func startsNoRuntimeOnAFullDisk(b *bare) {
 	for err == nil {
 		_, err = file.Write(make([]byte, 4096))
 	}
-	if check(b.T, file.Close()); !errors.Is(err, syscall.ENOSPC) {
+	check(b.T, file.Close())
+	if !errors.Is(err, syscall.ENOSPC) {
 		b.Fatal(err)
 	}
 	w.kill()

@@ -126,7 +126,8 @@ func survivesRestarts(w *world, times int) {
 	boxes, err := w.rig.CRI.Sandboxes(w.Context(), "")
 	check(w.T, err)
 	containers, err := w.rig.CRI.Containers(w.Context(), "")
-	if check(w.T, err); len(boxes)+len(containers) > 0 {
+	check(w.T, err)
+	if len(boxes)+len(containers) > 0 {
 		w.Errorf("the runtime keeps %+v and %+v", boxes, containers)
 	}
 }

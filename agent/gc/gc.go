@@ -122,10 +122,11 @@ func (g *Garbage) logsOf(pods map[manifests.Key]*pleg.Listed) map[string]bool {
 
 // CollectPods removes orphaned pods, which have neither a checkpoint nor anything
 // in the runtime: an agent died while it removed or created them. One whose checkpoint
-// is unusable is orphaned once no manifest can give it. Pods that somebody else has in the runtime
-// are theirs: a kubelet's, of which monopod has the root dir now.
+// is unusable is orphaned once no manifest can give it. A pod that the runtime has of another agent
+// is no orphan: a kubelet's, of which monopod has the root dir now.
 func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure bool) {
 	suspects, logged := map[string]bool{}, map[string]string{}
+	var others map[string]bool // all uids in the runtime; nil: not read yet
 	dirs, _ := os.ReadDir(g.Root.Path("pods"))
 	for _, d := range dirs {
 		uid := d.Name()
@@ -140,7 +141,13 @@ func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure
 		if !sure && !g.suspects[uid] {
 			continue
 		}
-		if has, err := g.inRuntime(ctx, uid); has || err != nil {
+		if others == nil {
+			var err error
+			if others, err = g.allUids(ctx); err != nil {
+				continue // the next collection tries again
+			}
+		}
+		if others[uid] {
 			continue
 		}
 		err := g.contained(ctx, uid)
@@ -159,12 +166,12 @@ func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure
 	g.suspects, g.logged = suspects, logged
 }
 
-// inRuntime reports whether the runtime has anything of a pod, whoever made it.
-func (g *Garbage) inRuntime(ctx context.Context, uid string) (bool, error) {
+// allUids returns the uids of all that the runtime has, of the agent and of others.
+func (g *Garbage) allUids(ctx context.Context) (map[string]bool, error) {
 	if g.Lister == nil {
-		return false, nil
+		return map[string]bool{}, nil
 	}
-	return g.Lister.HasPod(ctx, uid)
+	return g.Lister.AllUids(ctx)
 }
 
 // logRemoved logs that an orphaned pod was removed. With an unusable checkpoint nothing else

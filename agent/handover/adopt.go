@@ -212,7 +212,7 @@ func (a *Adopter) changed(c *Candidate, uid string) (why []string) {
 	}
 	for _, spec := range podspec.AllContainers(c.Pod.Pod) {
 		k := newest[spec.Name]
-		if k != nil && k.Labels[podspec.LabelInstance] != a.Marks.Instance {
+		if k != nil && !a.Marks.Has("", k.Labels) {
 			c.Made = append(c.Made, spec.Name)
 		}
 		if k != nil && k.Annotations[podspec.AnnHash] != podspec.ContainerHash(spec) {
@@ -260,8 +260,8 @@ func (a *Adopter) left(seen map[manifests.Key]bool) (words []string) {
 
 // Adopt records the candidates in the root dir, whose lock the caller holds: their versions first,
 // then that their sandboxes are the agent's, besides those that were adopted before. It touches
-// neither the pods nor their files.
-func (s *Survey) Adopt(root *checkpoint.Root) error {
+// neither the pods nor their files. The pods are of this boot.
+func (s *Survey) Adopt(root *checkpoint.Root, boot checkpoint.Boot) error {
 	err := root.ReadAdopted()
 	if damaged := (*disk.Damaged)(nil); err != nil && !errors.As(err, &damaged) { // a damaged list is written again
 		return err
@@ -277,7 +277,7 @@ func (s *Survey) Adopt(root *checkpoint.Root) error {
 		if k := slices.IndexFunc(has, func(k *checkpoint.Checkpoint) bool { return k.Uid() == string(c.Pod.UID) }); k >= 0 {
 			former = has[k]
 		}
-		if err := root.Save(c.checkpoint(former)); err != nil {
+		if err := root.Save(c.checkpoint(former).InBoot(boot)); err != nil {
 			return err
 		}
 	}

@@ -89,7 +89,7 @@ func TestWhatAKubeletLeftIsAdopted(t *testing.T) {
 	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
 	noErr(t, err)
 	defer root.Close()
-	noErr(t, s.Adopt(root))
+	noErr(t, s.Adopt(root, checkpoint.Boot{ID: "now"}))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	if err != nil || len(all) != 1 || all[0].Uid() != "u" || all[0].Digest != m.adopter.Pods[0].Digest || !root.Marks.Has(id, nil) {
 		t.Errorf("%v: %+v", err, all)
@@ -125,7 +125,7 @@ func TestASandboxOfTheAgentWithAKubeletsContainerIsAdopted(t *testing.T) {
 	defer root.Close()
 	known := checkpoint.NewCheckpoint(s.Candidates[0].Pod, metav1.Now())
 	known.Revision = 3
-	noErr(t, errors.Join(root.Save(known), s.Adopt(root)))
+	noErr(t, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"})))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	if err != nil || len(all) != 1 || all[0].Revision != 3 || !root.Marks.Has(id, nil) {
 		t.Errorf("%v: what was known of the pod is forgotten: %+v", err, all)
@@ -173,7 +173,7 @@ func (m *machine) adopts() {
 	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
 	noErr(m.T, err)
 	defer root.Close()
-	noErr(m.T, s.Adopt(root))
+	noErr(m.T, s.Adopt(root, checkpoint.Boot{ID: "now"}))
 }
 
 // The entries go with their sandboxes, and not with a second adoption.
@@ -208,7 +208,7 @@ func (m *machine) handedOver(former string, changed map[string]int) (accepted *c
 	given := withUID(decoded(m.T, "metadata: {name: web}\nspec:\n"+former), "u")
 	known := checkpoint.NewCheckpoint(given, metav1.Now())
 	known.Revision, known.Changed = 3, changed
-	noErr(m.T, errors.Join(root.Save(known), s.Adopt(root)))
+	noErr(m.T, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"})))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	if err != nil || len(all) != 1 {
 		m.Fatal(err, all)
@@ -261,7 +261,7 @@ func TestAnEndedPodThatTheKubeletRunsAgainHasNotEnded(t *testing.T) {
 	defer root.Close()
 	known := checkpoint.NewCheckpoint(withUID(decoded(t, "metadata: {name: web}\nspec:\n"+sleeps), "u"), metav1.Now())
 	known = known.WithEnd(v1.PodStatus{Phase: v1.PodSucceeded})
-	noErr(t, errors.Join(root.Save(known), s.Adopt(root)))
+	noErr(t, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"})))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	noErr(t, err)
 	if c := s.Candidates[0]; c.Running != 1 || len(all) != 1 || all[0].Ended() != "" {

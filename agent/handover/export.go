@@ -1,12 +1,16 @@
 package handover
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"monopod/agent/podspec"
 	"monopod/agent/volume"
@@ -17,6 +21,7 @@ import (
 // Exported is an accepted version as a manifest for a kubelet.
 type Exported struct {
 	Pod     *v1.Pod  // the manifest, with its uid
+	Text    []byte   // the same as YAML; nil: YAML cannot hold it
 	File    string   // its name
 	Refused []string // why a kubelet refuses it, or does not run it as monopod does; none: it takes it
 }
@@ -49,7 +54,42 @@ func (x *Exporter) Export(accepted *v1.Pod) Exported {
 	for _, key := range []string{poduid.AnnotationHash, manifests.AnnotationSource, manifests.AnnotationSeen} {
 		delete(p.Annotations, key)
 	}
+	isHeld := false
+	if e.Text, isHeld = encode(p); !isHeld {
+		e.Refused = append(e.Refused, unheld(p)...)
+	}
 	return e
+}
+
+// encode returns the YAML of a value, and whether a reader of it has the same value: YAML has no
+// control characters, and changes some ends of lines.
+func encode[T any](value *T) (text []byte, isHeld bool) {
+	text, err := yaml.Marshal(value)
+	var read T
+	if err != nil || yaml.Unmarshal(text, &read) != nil {
+		return nil, false
+	}
+	before, err := json.Marshal(value)
+	after, failed := json.Marshal(&read)
+	if err != nil || failed != nil || !bytes.Equal(before, after) {
+		return nil, false
+	}
+	return text, true
+}
+
+// unheld returns what YAML cannot hold of a pod, without values, which may be secret.
+func unheld(p *v1.Pod) (all []string) {
+	for _, c := range podspec.AllContainers(p) {
+		for _, v := range c.Env {
+			if _, isHeld := encode(&v); !isHeld {
+				all = append(all, fmt.Sprintf("container %s: variable %s has a character that YAML cannot hold: mount a file with its value by hostPath instead", c.Name, v.Name))
+			}
+		}
+	}
+	if len(all) == 0 {
+		all = append(all, "its manifest has a character that YAML cannot hold: leave that out")
+	}
+	return all
 }
 
 // inline writes out in p what it refers to, and returns what cannot be. accepted is the same pod
@@ -72,18 +112,18 @@ func (x *Exporter) inline(accepted, p *v1.Pod) (refused []string) {
 	return refused
 }
 
-// mountClaim mounts the folder of a claim by its path. It returns why it cannot.
-func (x *Exporter) mountClaim(p *v1.Pod, v *v1.Volume) (why string) {
+// mountClaim mounts the folder of a claim by its path. It returns why it cannot; "": it did.
+func (x *Exporter) mountClaim(p *v1.Pod, v *v1.Volume) string {
 	claim := v.PersistentVolumeClaim
 	if claim == nil {
 		return ""
 	}
 	dir := volume.ClaimDir(x.Root, manifests.Key{Namespace: p.Namespace, Name: claim.ClaimName})
-	if !isDir(dir) {
-		why = fmt.Sprintf("volume %s: the folder %s of its claim is not there: mount its disk, or let the pod start once", v.Name, dir)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() { // not DirectoryOrCreate: its disk may not be mounted
+		return fmt.Sprintf("volume %s: %s of the claim %s is no folder: mount its disk, or mkdir it if the claim has no data", v.Name, dir, claim.ClaimName)
 	}
-	exists := v1.HostPathDirectory
-	v.VolumeSource = v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: dir, Type: &exists}}
+	isDir := v1.HostPathDirectory
+	v.VolumeSource = v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: dir, Type: &isDir}}
 	for _, c := range podspec.AllContainers(p) {
 		for m := range c.VolumeMounts {
 			if c.VolumeMounts[m].Name == v.Name && claim.ReadOnly {
@@ -91,7 +131,7 @@ func (x *Exporter) mountClaim(p *v1.Pod, v *v1.Volume) (why string) {
 			}
 		}
 	}
-	return why
+	return ""
 }
 
 // refused returns why a kubelet refuses a static pod: it may not refer to what an API server has.

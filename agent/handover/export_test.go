@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"monopod/agent/objects"
 	"monopod/cgroups"
@@ -52,9 +53,9 @@ func TestWhatAKubeletRefusesIsSaid(t *testing.T) {
 	withVolume := func(source string) string {
 		return sleeps + "  volumes: [{name: v, " + source + "}]\n"
 	}
-	variable := "  containers: [{name: main, image: busybox, env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: a}}}]}]\n"
 	root := t.TempDir()
 	noErr(t, os.MkdirAll(filepath.Join(root, "volumes", "default_data"), 0o755))
+	variable := "  containers: [{name: main, image: busybox, env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: a}}}]}]\n"
 	for _, row := range []struct {
 		about, spec string
 		says        string // "": it is taken
@@ -92,14 +93,42 @@ func TestAClaimIsMountedByItsPath(t *testing.T) {
 		"  volumes: [{name: v, persistentVolumeClaim: {claimName: data, readOnly: true}}]\n")
 	root := t.TempDir()
 	dir := filepath.Join(root, "volumes", "default_data")
-	noErr(t, os.MkdirAll(dir, 0o755))
 	e := (&Exporter{Root: root, Inline: true}).Export(p)
-	h := e.Pod.Spec.Volumes[0].HostPath
-	if lost := (&Exporter{Root: "/nowhere", Inline: true}).Export(p); len(lost.Refused) != 1 || !strings.Contains(lost.Refused[0], "is not there") {
-		t.Errorf("without its folder: %q", lost.Refused)
+	if said := strings.Join(e.Refused, "\n"); !strings.Contains(said, dir+" of the claim data is no folder") {
+		t.Errorf("its disk may not be mounted, and a kubelet would run the pod without its data: %q", said)
 	}
-	if h == nil || h.Path != dir || *h.Type != v1.HostPathDirectory || !e.Pod.Spec.Containers[0].VolumeMounts[0].ReadOnly {
+	noErr(t, os.MkdirAll(dir, 0o755))
+	e = (&Exporter{Root: root, Inline: true}).Export(p)
+	h := e.Pod.Spec.Volumes[0].HostPath
+	if len(e.Refused) > 0 || h == nil || h.Path != dir || *h.Type != v1.HostPathDirectory || !e.Pod.Spec.Containers[0].VolumeMounts[0].ReadOnly {
 		t.Errorf("%v", e.Pod.Spec)
+	}
+}
+
+// What the text of a manifest cannot hold is neither changed nor the end of the export.
+func TestTheValueOfAVariableIsHeldAsItIsOrRefusedByName(t *testing.T) {
+	export := func(value string) Exported {
+		p := accepted(t, sleeps)
+		p.Spec.Containers[0].Env = []v1.EnvVar{{Name: "SECRET", Value: value}, {Name: "OTHER", Value: "x"}}
+		return (&Exporter{}).Export(p)
+	}
+	for _, value := range []string{"\u007f", "a\u0085b", "\ufffe"} {
+		e := export(value)
+		if len(e.Refused) != 1 || !strings.Contains(e.Refused[0], "variable SECRET has a character") || len(e.Text) > 0 {
+			t.Errorf("%q: %q\n%s", value, e.Refused, e.Text)
+		}
+	}
+	for _, value := range []string{"\ufeffx", "\r\n", " a ", "\n\n a\n", "a\tb\n\t", "null", "1e3", "0o17", "=", "<<", "y", "2001-01-01", "a: b #c",
+		"\u2028", "\x01", "\U000e0001", "- ", "? x", "'\"\\", strings.Repeat("x ", 300)} {
+		e, got := export(value), &v1.Pod{}
+		if err := yaml.Unmarshal(e.Text, got); err != nil || len(e.Refused) > 0 || got.Spec.Containers[0].Env[0].Value != value {
+			t.Errorf("%q: %v, %q\n%s", value, err, e.Refused, e.Text)
+		}
+	}
+	p := accepted(t, sleeps)
+	p.Spec.Containers[0].Args = []string{"\u007f"}
+	if e := (&Exporter{}).Export(p); len(e.Refused) != 1 || !strings.HasPrefix(e.Refused[0], "its manifest has a character") {
+		t.Errorf("%q", e.Refused)
 	}
 }
 
@@ -161,6 +190,67 @@ func TestTheSettingsOfAKubeletAreCompared(t *testing.T) {
 	}
 }
 
+func TestASettingWithTheSameMeaningDoesNotDiffer(t *testing.T) {
+	root := t.TempDir()
+	n := &Node{Name: "node1", Root: root, PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Proc: t.TempDir(), Endpoint: "unix:///run/containerd/containerd.sock"}
+	noErr(t, os.MkdirAll(filepath.Join(n.Proc, "self"), 0o755))
+	noErr(t, os.WriteFile(filepath.Join(n.Proc, "self", "mountinfo"), []byte("22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"), 0o644))
+	noErr(t, os.WriteFile(filepath.Join(root, "config.yaml"), []byte("staticPodPath: /etc/kubernetes/manifests/\npodLogsDir: /var/log//pods/\n"+
+		"cgroupDriver: systemd\ncgroupRoot:\ncontainerRuntimeEndpoint: /run/containerd/containerd.sock\n"), 0o600))
+	if got, err := n.CheckKubelet(root, "/etc/kubernetes/manifests"); err != nil || len(got) > 0 {
+		t.Errorf("%v: %q", err, got)
+	}
+}
+
+func TestTheSettingsForAKubeletAreYAML(t *testing.T) {
+	n := &Node{Name: "node1", Root: "/my disk", PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd}
+	for _, dir := range []string{"/m", "/m #1", "/m: x", "/m\nseccompDefault: true", "/m\n# root", "/\u007f\u0085", "/m "} {
+		var got map[string]any
+		text := n.KubeletSettings(dir)
+		if err := yaml.Unmarshal([]byte(text), &got); err != nil || got["staticPodPath"] != dir || got["seccompDefault"] != false {
+			t.Errorf("%q: %v\n%s", dir, err, text)
+		}
+		if !strings.Contains(text, "--root-dir='/my disk'\n") {
+			t.Errorf("a shell takes the flag for two:\n%s", text)
+		}
+	}
+}
+
+func TestTheMountOfAPathIsFoundThoughItHasASpace(t *testing.T) {
+	mounts := "22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n23 22 8:2 / /my\\040disk rw - ext4 /dev/sdb1 rw\n"
+	if at, isShared := sharedAt(mounts, "/my disk/monopod"); at != "/my disk" || isShared {
+		t.Errorf("it is on the mount %q, shared: %v", at, isShared)
+	}
+}
+
+func TestTheDriverOfAPodIsFoundByItsCgroupBelowTheRoot(t *testing.T) {
+	const inV1, inV2 = "cpu/kubepods/besteffort/podu", "kubepods/besteffort/podu"
+	for _, row := range []struct {
+		about, cgroup string
+		isUnified     bool
+		want          cgroups.Driver
+	}{
+		{"version 1", inV1, false, cgroups.Cgroupfs},
+		{"version 2", inV2, true, cgroups.Cgroupfs},
+		{"version 2, of systemd", "kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podu.slice", true, cgroups.Systemd},
+		{"version 2, below another root", "pods/" + inV2, true, cgroups.None},
+		{"none", "cpu", false, cgroups.None},
+	} {
+		t.Run(row.about, func(t *testing.T) {
+			mount := t.TempDir()
+			noErr(t, os.MkdirAll(filepath.Join(mount, row.cgroup), 0o755))
+			if row.isUnified {
+				noErr(t, os.WriteFile(filepath.Join(mount, "cgroup.controllers"), []byte("cpu memory pids\n"), 0o644))
+			}
+			p := accepted(t, sleeps)
+			p.UID = "u"
+			if got := DriverOf(mount, "/", p); got != row.want {
+				t.Errorf("%q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
 func TestAKubeletIsFound(t *testing.T) {
 	proc := t.TempDir()
 	process := func(id, name string) {
@@ -182,58 +272,5 @@ func noErr(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// What export prints, export takes.
-func TestSettingsOfOddPathsAreYAML(t *testing.T) {
-	n := &Node{Name: "node1", Root: t.TempDir(), PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Proc: "/proc"}
-	for _, dir := range []string{"/m #1", "/m: x", "/m:", "/m\nseccompDefault: true"} {
-		noErr(t, os.WriteFile(filepath.Join(n.Root, "config.yaml"), []byte(n.KubeletSettings(dir)), 0o600))
-		differs, err := n.CheckKubelet(n.Root, dir)
-		if all := strings.Join(differs, "\n"); err != nil || strings.Contains(all, "staticPodPath") || strings.Contains(all, "seccompDefault") {
-			t.Errorf("%q: %v %s", dir, err, all)
-		}
-	}
-}
-
-func TestASettingThatIsTheSameDoesNotDiffer(t *testing.T) {
-	for _, row := range []struct {
-		a, b string
-		want bool // they differ
-	}{
-		{"/etc/kubernetes/manifests/", "/etc/kubernetes/manifests", false},
-		{"unix:///var/run/containerd/containerd.sock", "unix:///run/containerd/containerd.sock", false},
-		{"unix:///run/crio/crio.sock", "unix:///run/containerd/containerd.sock", true},
-		{"/", "/pods", true},
-		{"true", "false", true},
-		{"systemd", "systemd", false},
-	} {
-		if got := isOther(row.a, row.b); got != row.want {
-			t.Errorf("%s, %s: %v", row.a, row.b, got)
-		}
-	}
-}
-
-func TestAMountWithASpaceIsFound(t *testing.T) {
-	const mounts = "22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n23 22 8:2 / /my\\040disk rw - ext4 /dev/sdb1 rw\n"
-	if at, isShared := sharedAt(mounts, "/my disk/monopod"); isShared || at != "/my disk" {
-		t.Errorf("it is on the mount %s", at)
-	}
-}
-
-// With one hierarchy for all controllers the folders below it are no hierarchies.
-func TestACgroupBelowAnotherRootIsNotFound(t *testing.T) {
-	m := newMachine(t)
-	noErr(t, os.RemoveAll(filepath.Join(m.dir, "cgroup")))
-	noErr(t, os.MkdirAll(filepath.Join(m.dir, "cgroup/pods/kubepods/besteffort/podu"), 0o755)) // cgroupRoot: /pods
-	noErr(t, os.WriteFile(filepath.Join(m.dir, "cgroup/cgroup.controllers"), []byte("cpu memory pids\n"), 0o644))
-	m.run("web-node1", "u", "", "busybox")
-	if s := m.survey(); s.CanAdopt() {
-		t.Errorf("%+v", s.Candidates)
-	}
-	m.adopter.Node.CgroupRoot = "/pods"
-	if s := m.survey(); !s.CanAdopt() {
-		t.Errorf("%+v", s.Candidates)
 	}
 }

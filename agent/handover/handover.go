@@ -52,17 +52,26 @@ func Kubelet(proc string) string {
 }
 
 // DriverOf returns the driver that made the cgroup of a pod; cgroups.None: it has none below root.
-// hierarchies is where the kernel shows cgroups.
-func DriverOf(hierarchies, root string, p *v1.Pod) cgroups.Driver {
-	pattern := "*" // one hierarchy for each controller
-	if _, err := os.Stat(filepath.Join(hierarchies, "cgroup.controllers")); err == nil {
-		pattern = "" // one for all
-	}
+// mount is where the kernel shows cgroups.
+func DriverOf(mount, root string, p *v1.Pod) cgroups.Driver {
+	all := hierarchies(mount)
 	for _, d := range []cgroups.Driver{cgroups.Cgroupfs, cgroups.Systemd} {
 		path := cgroups.Names{Driver: d, Root: root}.Pod(podspec.CgroupClass(p), string(p.UID))
-		if found, _ := filepath.Glob(filepath.Join(hierarchies, pattern, path)); len(found) > 0 {
-			return d
+		for _, dir := range all {
+			if _, err := os.Stat(filepath.Join(dir, path)); err == nil {
+				return d
+			}
 		}
 	}
 	return cgroups.None
+}
+
+// hierarchies returns the roots of the hierarchies of cgroups: one of version 2, or those of
+// version 1. A folder in one of version 2 is a cgroup.
+func hierarchies(mount string) []string {
+	if _, err := os.Stat(filepath.Join(mount, "cgroup.controllers")); err == nil {
+		return []string{mount}
+	}
+	all, _ := filepath.Glob(filepath.Join(mount, "*"))
+	return all
 }

@@ -12,7 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"monopod/agent/disk"
+	"monopod/agent/volume"
 	"monopod/cgroups"
+	"monopod/manifests/shell"
 )
 
 // setting is a field of a KubeletConfiguration, in which a kubelet must be as monopod.
@@ -27,8 +29,8 @@ func (n *Node) settings(manifests string) []setting {
 		{"staticPodPath", manifests, ""},
 		{"podLogsDir", n.PodLogs, "/var/log/pods"},
 	}
-	if n.CgroupDriver != "" && n.CgroupDriver != cgroups.None {
-		all = append(all, setting{"cgroupDriver", string(n.CgroupDriver), "cgroupfs"})
+	if n.CgroupDriver != cgroups.None { // else it is not known
+		all = append(all, setting{"cgroupDriver", string(cmp.Or(n.CgroupDriver, cgroups.Cgroupfs)), "cgroupfs"})
 	}
 	all = append(all, setting{"cgroupRoot", cmp.Or(n.CgroupRoot, "/"), "/"}, setting{"seccompDefault", strconv.FormatBool(n.SeccompDefault), "false"})
 	if n.Endpoint != "" {
@@ -43,32 +45,34 @@ func (n *Node) KubeletSettings(manifests string) string {
 	var b strings.Builder
 	b.WriteString("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
 	for _, s := range n.settings(manifests) {
-		fmt.Fprintf(&b, "%s: %s\n", s.name, scalar(s.value))
+		fmt.Fprintf(&b, "%s: %s\n", s.name, asYAML(s.value))
 	}
-	fmt.Fprintf(&b, "# flags: --hostname-override=%s --root-dir=%s\n", n.Name, scalar(n.Root))
+	fmt.Fprintf(&b, "# flags: --hostname-override=%s --root-dir=%s\n", n.Name, shell.Word(n.Root))
 	return b.String()
 }
 
-// scalar returns a text as YAML on one line.
-func scalar(text string) string {
-	if plain := strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-:"); plain == "" && !strings.HasSuffix(text, ":") {
-		return text
+// asYAML returns a value as YAML: as it is, or quoted if that would be read as another.
+func asYAML(value string) string {
+	var read map[string]any
+	err := yaml.Unmarshal([]byte("value: "+value), &read)
+	if err == nil && fmt.Sprint(read["value"]) == value {
+		return value
 	}
-	return strconv.Quote(text)
+	return strconv.QuoteToASCII(value) // the escapes of Go are some of YAML's
 }
 
 // CheckKubelet returns in what a kubelet with this root dir differs from the node, so that it would
 // restart pods instead of taking them over; none: nothing that its file of settings tells.
 func (n *Node) CheckKubelet(root, manifests string) (differs []string, err error) {
 	if !sameDir(root, n.Root) {
-		differs = append(differs, fmt.Sprintf("the volumes of the pods are in %s, and not in %s: start the kubelet with --root-dir=%s", n.Root, root, n.Root))
+		differs = append(differs, fmt.Sprintf("the volumes of the pods are in %s, and not in %s: start the kubelet with --root-dir=%s", n.Root, root, shell.Word(n.Root)))
 	}
 	mounts, err := os.ReadFile(filepath.Join(n.Proc, "self", "mountinfo"))
 	if err != nil {
 		return differs, fmt.Errorf("mounts: %w", err)
 	}
 	if at, isShared := sharedAt(string(mounts), n.Root); !isShared {
-		differs = append(differs, fmt.Sprintf("%s is on the mount %s, which is not shared: the kubelet mounts it over itself, which hides volumes in memory and subPaths: mount --make-rshared %[2]s", n.Root, at))
+		differs = append(differs, fmt.Sprintf("%s is on the mount %s, which is not shared: the kubelet mounts it over itself, which hides volumes in memory and subPaths: mount --make-rshared %s", n.Root, at, shell.Word(at)))
 	}
 	file := filepath.Join(root, "config.yaml")
 	text, err := disk.ReadConfig(file)
@@ -83,39 +87,22 @@ func (n *Node) CheckKubelet(root, manifests string) (differs []string, err error
 		return differs, fmt.Errorf("settings of the kubelet: %s: %w", file, err)
 	}
 	for _, s := range n.settings(manifests) {
-		value, isSet := has[s.name]
-		is := fmt.Sprint(value)
-		if !isSet || is == "" {
-			is = s.usual
+		is := s.usual
+		if value := has[s.name]; value != nil && value != "" {
+			is = fmt.Sprint(value)
 		}
-		if isOther(is, s.value) {
-			differs = append(differs, fmt.Sprintf("%s of %s is %q: set it to %s", s.name, file, is, s.value))
+		if !isSame(is, s.value) {
+			differs = append(differs, fmt.Sprintf("%s of %s is %q: set it to %s", s.name, file, is, asYAML(s.value)))
 		}
 	}
 	return differs, nil
 }
 
-// isOther reports whether two values of a setting differ, and not only as paths are written.
-func isOther(a, b string) bool {
-	same := func(text string) string {
-		scheme, path, isURL := strings.Cut(text, "://")
-		if !isURL {
-			scheme, path = "", text
-		}
-		if !strings.HasPrefix(path, "/") {
-			return text
-		}
-		path = filepath.Clean(path)
-		if rest, is := strings.CutPrefix(path, "/var/run/"); is { // a link to /run
-			path = "/run/" + rest
-		}
-		return scheme + "://" + path
-	}
-	return same(a) != same(b)
+// isSame reports whether a kubelet makes the same of two values, which may be paths or endpoints.
+func isSame(a, b string) bool {
+	path := func(s string) string { return filepath.Clean(strings.TrimPrefix(s, "unix://")) }
+	return path(a) == path(b)
 }
-
-// unescape reads the bytes that mountinfo writes as octal numbers.
-var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // sharedAt returns the mount point that holds a path, and whether mounts below it are shared.
 // mountinfo is as in proc_pid_mountinfo(5).
@@ -125,7 +112,7 @@ func sharedAt(mountinfo, path string) (at string, isShared bool) {
 		if len(fields) < 7 {
 			continue
 		}
-		point := unescape.Replace(fields[4])
+		point := volume.Unescape(fields[4])
 		inside := path == point || strings.HasPrefix(path, strings.TrimSuffix(point, "/")+"/")
 		if inside && len(point) >= len(at) { // the last one of a point covers the others
 			at, isShared = point, strings.HasPrefix(fields[6], "shared:")
@@ -145,9 +132,9 @@ func sameDir(a, b string) bool {
 }
 
 // DriverOfAny returns the driver that made the cgroups of any of these pods.
-func DriverOfAny(hierarchies, root string, pods []*v1.Pod) cgroups.Driver {
+func DriverOfAny(mount, root string, pods []*v1.Pod) cgroups.Driver {
 	for _, p := range pods {
-		if d := DriverOf(hierarchies, root, p); d != cgroups.None {
+		if d := DriverOf(mount, root, p); d != cgroups.None {
 			return d
 		}
 	}

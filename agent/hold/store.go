@@ -171,11 +171,21 @@ func Open(root *checkpoint.Root, boot checkpoint.Boot, reported *status.Store, c
 // running agent; nothing if there is none, or none that can be read. The end of a hold is by the
 // clock.
 func Recorded(dir string) State {
+	state, _ := ReadRecord(dir)
+	return state
+}
+
+// ReadRecord is Recorded with the error of a record that is there and cannot be read.
+func ReadRecord(dir string) (State, error) {
 	var read State
-	if disk.Read(filepath.Join(dir, file), disk.JSON(&read)) != nil {
-		return State{}
+	err := disk.Read(filepath.Join(dir, file), disk.JSON(&read))
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{}, nil
 	}
-	return read.at(checkpoint.Moment{Wall: time.Now()})
+	if err != nil {
+		return State{}, fmt.Errorf("record of stopped and held pods: %w", err)
+	}
+	return read.at(checkpoint.Moment{Wall: time.Now()}), nil
 }
 
 // State returns what counts now, without the holds that are over.

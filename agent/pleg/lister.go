@@ -8,7 +8,6 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/checkpoint"
-	"monopod/agent/podspec"
 	"monopod/cri"
 	"monopod/manifests"
 )
@@ -154,13 +153,15 @@ func (l *Lister) IsGone(ctx context.Context, sandbox string) bool {
 	return cri.NotFound(err)
 }
 
-// HasPod asks the runtime whether it has a sandbox or container of a pod, whoever made it.
-func (l *Lister) HasPod(ctx context.Context, uid string) (bool, error) {
-	labels := map[string]string{podspec.LabelPodUID: uid}
-	sandboxes, err := l.cri.Sandboxes(ctx, labels)
-	if err != nil || len(sandboxes) > 0 {
-		return err == nil, err
+// AllUids returns the uids of the pods that the runtime has, also of those that other agents made.
+func (l *Lister) AllUids(ctx context.Context) (map[string]bool, error) {
+	sandboxes, err := l.cri.Sandboxes(ctx, nil)
+	if err != nil {
+		return nil, err
 	}
-	containers, err := l.cri.Containers(ctx, labels)
-	return len(containers) > 0, err
+	containers, err := l.cri.Containers(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return (&Listed{Sandboxes: sandboxes, Containers: containers}).Uids(), nil
 }

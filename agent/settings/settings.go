@@ -83,10 +83,10 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	if c.ManagedRuntime && c.FallbackDriver == "" && managed.SystemdCgroups() {
 		c.FallbackDriver = string(cgroups.Systemd) // of the runtime and of the agent: containerd 1.6 does not tell its own
 	}
-	if err := nameNode(&c, once); err != nil {
+	var err error
+	if c.NodeName, err = NodeName(c, once); err != nil {
 		return c, fmt.Errorf("node name: %w; give one with --node-name", err)
 	}
-	c.NodeName = strings.ToLower(strings.TrimSpace(c.NodeName))
 	if bad := validation.IsDNS1123Subdomain(c.NodeName); len(bad) > 0 {
 		return c, &server.SettingsError{Text: fmt.Sprintf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])}
 	}
@@ -105,16 +105,17 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	return c, nil
 }
 
-// nameNode sets the name of the node to the one recorded in its root dir, or otherwise the host
-// name: names of pods contain it, so that another host name would replace all pods.
-func nameNode(c *config.Config, once bool) (err error) {
-	if c.NodeName == "" && !once {
-		c.NodeName, err = checkpoint.NodeName(c.Root)
+// NodeName returns the name of the node: the one given, or the one recorded in its root dir, or the
+// host name. Names of pods contain it, so that another host name would replace all pods.
+func NodeName(c config.Config, once bool) (name string, err error) {
+	name = c.NodeName
+	if name == "" && !once {
+		name, err = checkpoint.NodeName(c.Root)
 	}
-	if c.NodeName == "" && err == nil {
-		c.NodeName, err = os.Hostname()
+	if name == "" && err == nil {
+		name, err = os.Hostname()
 	}
-	return err
+	return strings.ToLower(strings.TrimSpace(name)), err
 }
 
 // checkExposed refuses credentials that others could read on their way to the URL.

@@ -158,11 +158,11 @@ func parseMount(line string) (mountPoint, error) {
 	}
 	kind, _, _ := strings.Cut(back, " ")
 	shared := slices.ContainsFunc(f[6:], func(s string) bool { return strings.HasPrefix(s, "shared:") })
-	return mountPoint{path: unescape(f[4]), kind: kind, shared: shared}, nil
+	return mountPoint{path: Unescape(f[4]), kind: kind, shared: shared}, nil
 }
 
-// unescape replaces \040 and the like by the bytes that they represent.
-func unescape(s string) string {
+// Unescape replaces \040 and the like, as in mountinfo, by the bytes that they represent.
+func Unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}

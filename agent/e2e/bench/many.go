@@ -236,7 +236,7 @@ func (m *many) starved() error {
 		if strings.Contains(text, "runtime call hangs") {
 			hung++
 		}
-		if strings.Contains(text, "DeadlineExceeded") || strings.Contains(text, "deadline exceeded") {
+		if strings.Contains(text, "no answer within") { // what the agent says of a call that its deadline ends
 			late = append(late, text)
 		}
 	}
