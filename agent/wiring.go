@@ -43,6 +43,10 @@ import (
 // beyond that.
 const startsPerCore = 4
 
+// stopsPerCore bounds how many containers stop at the same time: most of them only wait for their
+// process, but a runtime that is to kill a thousand at once answers nobody for minutes.
+const stopsPerCore = 128
+
 // Options configures an agent beyond its settings.
 type Options struct {
 	Version string

@@ -2,6 +2,7 @@ package pleg
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -47,6 +48,15 @@ func (l *Lister) start() {
 		l.ctx, l.end = context.WithCancel(context.Background())
 	}
 }
+
+// listError is why a listing failed.
+type listError struct{ error }
+
+func (e listError) Unwrap() error { return e.error }
+
+// IsListing reports whether a listing failed. All who shared it have the same error, which is no pod's:
+// the watch lists, too, and tells of a runtime that does not answer.
+func IsListing(err error) bool { return errors.As(err, new(listError)) }
 
 // listing is two list calls whose results go into the index.
 type listing struct {
@@ -109,8 +119,10 @@ func (l *Lister) run() {
 // fill makes a listing. The decoded results of earlier ones are kept even while the node is idle:
 // otherwise one change would decode everything again.
 func (l *Lister) fill(n *listing) {
-	var isOther bool
-	isOther, n.err = l.update()
+	isOther, err := l.update()
+	if err != nil {
+		n.err = listError{err}
+	}
 	if isOther {
 		l.version++
 	}

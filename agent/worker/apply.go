@@ -169,7 +169,7 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 			return err
 		}
 	case plan.DoStopSandbox:
-		return w.tearDown(ctx, s, a, w.pod.shared.Stops, w.pod.shared.Cri.StopSandbox)
+		return w.tearDown(ctx, s, a, w.pod.shared.SandboxStops, w.pod.shared.Cri.StopSandbox)
 	case plan.DoRemoveSandbox:
 		return w.tearDown(ctx, s, a, w.pod.shared.Removals, w.removeSandbox(s, a))
 	case plan.DoRemoveContainer:

@@ -110,16 +110,18 @@ func (x *stops) run(ctx context.Context, st *stop, a plan.Action, behind []*stop
 	start := time.Now()
 	awaitAll(ctx, behind, left)
 	left -= time.Since(start).Truncate(time.Second)
-	var err error
-	if ctx.Err() == nil {
-		left = max(left, plan.MinGrace)
-		kills := time.AfterFunc(left, func() { x.pod.shared.kills.Add(1) })
-		err = Gone(x.pod.shared.Cri.StopContainer(ctx, a.ID, left))
-		if !kills.Stop() {
-			x.pod.shared.kills.Add(-1)
-		}
-	}
+	err := x.pod.shared.ContainerStops.Do(ctx, st.tries > 0, func() error { return x.call(ctx, a.ID, max(left, plan.MinGrace)) })
 	return x.ended(ctx, st, a, err)
+}
+
+// call asks the runtime to stop a container.
+func (x *stops) call(ctx context.Context, id string, grace time.Duration) error {
+	kills := time.AfterFunc(grace, func() { x.pod.shared.kills.Add(1) })
+	err := Gone(x.pod.shared.Cri.StopContainer(ctx, id, grace))
+	if !kills.Stop() {
+		x.pod.shared.kills.Add(-1)
+	}
+	return err
 }
 
 // runHook runs the preStop hook, within the grace period, and returns how much of that it took.
@@ -142,9 +144,11 @@ func (x *stops) ended(ctx context.Context, st *stop, a plan.Action, err error) e
 	case errors.Is(cause, errExited):
 		x.logged.IsNew(a.ID, nil)
 		return nil
+	case cause != nil: // the stop that replaces it has its own end
+		return cause
 	case err == nil:
 		x.logged.IsNew(a.ID, nil)
-		return cause
+		return nil
 	case cri.Unavailable(err):
 		x.pod.shared.Watch.Wake(err)
 		return err

@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"monopod/agent/plan"
+	"monopod/agent/slots"
 	"monopod/cri/critest"
 )
 
@@ -124,5 +127,44 @@ func TestAStopWaitsForThoseBeforeIt(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		r.runs()
+	})
+}
+
+// A runtime that is to stop very many containers gets so many at a time. The grace of those that wait
+// begins with their call.
+func TestAStopWaitsForASlot(t *testing.T) {
+	stopping(t, func(r *rig, a plan.Action) {
+		release := make(chan struct{})
+		r.pool.ContainerStops = slots.New(1)
+		go func() {
+			_ = r.pool.ContainerStops.Do(context.Background(), false, func() error { <-release; return nil })
+		}()
+		synctest.Wait()
+		before := r.Count("StopContainer")
+		r.stops.start(nil, []plan.Action{a})
+		time.Sleep(5 * time.Second)
+		if n := r.Count("StopContainer") - before; n != 0 {
+			r.Errorf("%d calls without a slot", n)
+		}
+		close(release)
+		time.Sleep(29 * time.Second)
+		r.runs("default/web-n/c")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		r.runs()
+	})
+}
+
+// The stop of the whole pod replaces that of one container, which has not failed by that.
+func TestAStopThatIsReplacedHasNotFailed(t *testing.T) {
+	stopping(t, func(r *rig, a plan.Action) {
+		r.stops.start(nil, []plan.Action{a})
+		time.Sleep(5 * time.Second)
+		a.Whole = true
+		r.stops.start(nil, []plan.Action{a})
+		synctest.Wait()
+		if said := r.log.String(); strings.Contains(said, "container stop failed") {
+			r.Errorf("the log says\n%s", said)
+		}
 	})
 }

@@ -49,7 +49,8 @@ type Pool struct {
 	Log            *slog.Logger
 	Sandboxes      *slots.Slots // for their creation
 	Containers     *slots.Slots // for their creation and start
-	Stops          *slots.Slots // for stops of sandboxes that no start waits for
+	ContainerStops *slots.Slots // for stops of containers; one that takes long gives its slot away
+	SandboxStops   *slots.Slots // for stops of sandboxes that no start waits for
 	Removals       *slots.Slots // for their removals
 	States         chan State   // to the sync loop
 	Metrics        *metrics.Metrics
@@ -265,7 +266,7 @@ func (w *Worker) passFailed(ctx context.Context, err error) look {
 		return lookAgain()
 	}
 	up := w.pod.shared.Watch.Up()
-	away := cri.Unavailable(err) && !(up && w.away.Lasts(plan.PassKey, time.Now()))
+	away := pleg.IsListing(err) || cri.Unavailable(err) && !(up && w.away.Lasts(plan.PassKey, time.Now()))
 	if away {
 		w.pod.shared.Watch.Wake(err)
 	}

@@ -98,7 +98,7 @@ func (r *rig) open(ctx context.Context, dir string) (end func()) {
 	r.root = root
 	r.pool = &Pool{Metrics: watch.Metrics, Cri: client, Images: image.New(client, image.Config{}), Store: store, Events: watch.Events, Watch: watch, Log: log,
 		Disk: &instance.Disk{Root: root, Machine: machine, Hosts: hosts, PodLogs: cfg.PodLogs, Rotator: rotator}, CNI: cnicache.Cache{Dir: filepath.Join(dir, "cni"), Log: log},
-		Sandboxes: slots.New(1), Containers: slots.New(1), Stops: slots.New(1), Removals: slots.New(1), States: make(chan State, 100), Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
+		Sandboxes: slots.New(1), Containers: slots.New(1), ContainerStops: slots.New(2), SandboxStops: slots.New(1), Removals: slots.New(1), States: make(chan State, 100), Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
 		Settings: func() plan.PlanSettings { return settings.Plans(cfg) }, StopsFirst: func(*v1.Pod) bool { return false },
 		StartFailed: func(manifests.Key, string, int, string, string) {}}
 	var parts sync.WaitGroup
@@ -152,6 +152,24 @@ func (r *rig) last() (last State) {
 		last = <-r.pod.shared.States
 	}
 	return last
+}
+
+// A listing that fails is shared by all workers, and no pod's trouble: the watch tells of it, once.
+func TestAListingThatFailsIsNoTroubleOfThePod(t *testing.T) {
+	bubble(t, func(r *rig) {
+		u := Update{Pod: r.web("img:1")}
+		r.passes(u)
+		r.Fault(critest.On("ListContainers").Times(1).Fail(codes.DeadlineExceeded, "no answer"))
+		if next := r.pass(r.Context(), u); !next.deaf || !next.at.After(time.Now()) {
+			r.Errorf("it looks again %+v", next)
+		}
+		if said := r.log.String(); strings.Contains(said, "sync failed") || strings.Contains(said, "FailedSync") {
+			r.Errorf("the log says\n%s", said)
+		}
+		if next := r.passes(u); next.deaf {
+			r.Errorf("after a listing that succeeds it looks again %+v", next)
+		}
+	})
 }
 
 func TestAPodIsMadeAndUnmade(t *testing.T) {
