@@ -102,6 +102,7 @@ func (w *walk) letAll() {
 	if !w.up {
 		w.launch()
 	}
+	<-w.sync.begun // the endpoint waits for this
 	w.releasePods()
 	for name, stop := range w.sync.holds.State().Stopped {
 		if !stop.Starts {

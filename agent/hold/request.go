@@ -41,21 +41,21 @@ const maxReason = 200
 
 // Stop stops a pod until Start.
 func (r *Requests) Stop(_ context.Context, key manifests.Key, _ url.Values) error {
-	p, err := r.pod(key)
+	about, err := r.pod(key)
 	if err != nil {
 		return err
 	}
 	if now, stopped := r.Store.State().Stopped[key.String()]; stopped && !now.Starts {
 		return nil
 	}
-	return r.change(events.About(p), ReasonStopped, message.Fixed("stopped by request; it runs again once it is started by request"), func(s *State) {
+	return r.change(about, ReasonStopped, message.Fixed("stopped by request; it runs again once it is started by request"), func(s *State) {
 		s.Stopped[key.String()] = Stop{Since: time.Now()}
 	})
 }
 
 // Start lets a stopped pod run again.
 func (r *Requests) Start(_ context.Context, key manifests.Key, _ url.Values) error {
-	p, err := r.pod(key)
+	about, err := r.pod(key)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (r *Requests) Start(_ context.Context, key manifests.Key, _ url.Values) err
 	if !stopped || now.Starts {
 		return nil
 	}
-	return r.change(events.About(p), ReasonStarts, message.Fixed("started by request"), func(s *State) {
+	return r.change(about, ReasonStarts, message.Fixed("started by request"), func(s *State) {
 		now.Starts = true
 		s.Stopped[key.String()] = now
 	})
@@ -121,19 +121,20 @@ func (r *Requests) about(key manifests.Key) (v1.ObjectReference, error) {
 	if p, ok := r.Pods.Pod(key.String()); ok {
 		return events.About(p), nil
 	}
-	return events.PodRef(key.Namespace, key.Name, ""), &status.Refusal{Unknown: true, Why: fmt.Sprintf("there is no pod %s", key)}
+	about := events.PodRef(key.Namespace, key.Name, "")
+	if r.Desired(key) { // it has no status yet
+		return about, nil
+	}
+	return about, &status.Refusal{Unknown: true, Why: fmt.Sprintf("there is no pod %s", key)}
 }
 
-// pod returns a pod that may be stopped.
-func (r *Requests) pod(key manifests.Key) (*v1.Pod, error) {
-	p, ok := r.Pods.Pod(key.String())
-	switch {
-	case !ok:
-		return nil, &status.Refusal{Unknown: true, Why: fmt.Sprintf("there is no pod %s", key)}
-	case !r.Desired(key):
-		return nil, &status.Refusal{Why: fmt.Sprintf("no manifest gives pod %s any more: it goes as soon as nothing holds it", key)}
+// pod returns the object of events about a pod that may be stopped.
+func (r *Requests) pod(key manifests.Key) (v1.ObjectReference, error) {
+	about, err := r.about(key)
+	if err == nil && !r.Desired(key) {
+		err = &status.Refusal{Why: fmt.Sprintf("no manifest gives pod %s any more: it goes as soon as nothing holds it", key)}
 	}
-	return p, nil
+	return about, err
 }
 
 func (r *Requests) change(about v1.ObjectReference, reason string, text message.Text, with func(*State)) error {

@@ -114,13 +114,19 @@ func (q Request) routes() (all []route) {
 }
 
 // serve answers the request.
-func (q Request) serve(_ *Server, _ bool, w http.ResponseWriter, r *http.Request) {
+func (q Request) serve(s *Server, _ bool, w http.ResponseWriter, r *http.Request) {
 	if q.body == 0 && refuseBody(w, r) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, q.body)
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
+	select {
+	case <-s.config.Begun:
+	case <-ctx.Done():
+		http.Error(w, "the agent has only just started and has not read its manifests within 20s: does their disk answer?", http.StatusServiceUnavailable)
+		return
+	}
 	done, err := q.do(ctx, r)
 	answer(w, done, err, q.late)
 }
