@@ -215,6 +215,7 @@ func (w *walk) loseSandbox() string {
 	b := pick(w.rand, ours...)
 	if w.rand.IntN(2) == 0 {
 		w.RemoveSandboxBehindBack(b.ID)
+		clear(w.before[manifests.Key{Namespace: b.Namespace, Name: b.Name}].restarts) // as of one container
 		return b.Name + ": sandbox removed by others"
 	}
 	w.KillSandbox(b.ID)
