@@ -19,8 +19,12 @@ type Config struct {
 	Root  string // the cgroup that holds kubepods; default the root; must exist
 	Own   string // name of a cgroup right under Root that SetUp creates to hold kubepods and Dismantle removes; default none
 	Mount string // default /sys/fs/cgroup
-	// Mkdir and Rmdir are the system calls; tests replace them to simulate the kernel.
+	// Mkdir, Rmdir and Write are the system calls; tests replace them to simulate the kernel.
 	Mkdir, Rmdir func(dir string) error
+	Write        func(file, value string) error
+	// IsContainers reports whether a cgroup of v2 holds all of a container, so that the processes in
+	// it may be moved to one below; tests replace it, too.
+	IsContainers func(dir string) bool
 }
 
 // Node has the values of the levels above pods.
@@ -85,7 +89,13 @@ func Open(cfg Config) (*Manager, error) {
 			return nil
 		}
 	}
-	t, err := openTree(cfg.Mount, cfg.Mkdir, cfg.Rmdir)
+	if cfg.Write == nil {
+		cfg.Write = write
+	}
+	if cfg.IsContainers == nil {
+		cfg.IsContainers = isContainers
+	}
+	t, err := openTree(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cgroups at %s: %w", cfg.Mount, err)
 	}

@@ -23,6 +23,9 @@ type tree struct {
 	made    []string          // those in which this package creates cgroups
 	mkdir   func(string) error
 	rmdir   func(string) error
+	write   func(file, value string) error
+
+	isContainers func(dir string) bool // of v2
 }
 
 // governed are the controllers for which cgroups of pods are created, if the machine has them.
@@ -34,9 +37,10 @@ var governed = []string{"cpu", "cpuacct", "cpuset", "memory", "hugetlb", "pids",
 func dirOf(mount, path string) string { return mount + strings.TrimSuffix(path, "/") }
 
 // openTree detects what is mounted at the mount point, usually /sys/fs/cgroup. It is v2 if the
-// unified hierarchy is mounted there itself.
-func openTree(mount string, mkdir, rmdir func(string) error) (*tree, error) {
-	t := &tree{dirs: map[string]string{}, mkdir: mkdir, rmdir: rmdir}
+// unified hierarchy is mounted there itself. cfg has all fields but those of names.
+func openTree(cfg Config) (*tree, error) {
+	mount := cfg.Mount
+	t := &tree{dirs: map[string]string{}, mkdir: cfg.Mkdir, rmdir: cfg.Rmdir, write: cfg.Write, isContainers: cfg.IsContainers}
 	offers, err := os.ReadFile(filepath.Join(mount, "cgroup.controllers"))
 	if err == nil {
 		t.unified, t.all = true, []string{mount}
@@ -151,7 +155,7 @@ func (t *tree) inherit(mount, path, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return above, write(file, above)
+	return above, t.write(file, above)
 }
 
 // set writes as many values of a cgroup as it can. lacking is the error of those for which the
@@ -163,7 +167,7 @@ func (t *tree) set(path string, r Resources) (lacking, err error) {
 		if mount == "" {
 			continue
 		}
-		err := write(dirOf(mount, path)+"/"+f.name, f.value)
+		err := t.write(dirOf(mount, path)+"/"+f.name, f.value)
 		isLacking := errors.Is(err, fs.ErrNotExist) && exists(dirOf(mount, path))
 		switch {
 		case err == nil || f.optional && errors.Is(err, fs.ErrNotExist):

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // missing returns the controllers that the machine has and a cgroup does not (v2).
@@ -42,7 +43,8 @@ func (t *tree) makeUnified(path string) error {
 }
 
 // handOn delegates all controllers of the root to the cgroups directly under a folder: in one write
-// or, as one of them may be refused, one by one.
+// or, as one of them may be refused, one by one. With processes in the folder that would delegate
+// cpu and not memory, and leave those below in an invalid state: then none is delegated.
 func (t *tree) handOn(dir string) error {
 	control := filepath.Join(dir, "cgroup.subtree_control")
 	has, err := read(control)
@@ -55,11 +57,35 @@ func (t *tree) handOn(dir string) error {
 			lacks = append(lacks, "+"+c)
 		}
 	}
-	if len(lacks) == 0 || write(control, strings.Join(lacks, " ")) == nil {
+	if len(lacks) == 0 {
 		return nil
 	}
+	refused := t.handOnAtOnce(dir, strings.Join(lacks, " "))
+	if refused == nil || errors.Is(refused, syscall.EBUSY) {
+		return refused
+	}
 	for _, c := range lacks {
-		err = errors.Join(err, write(control, c))
+		err = errors.Join(err, t.write(control, c))
 	}
 	return err
+}
+
+// handOnAtOnce delegates controllers, or none of them. Processes of a container make room for them;
+// if processes are in the way, the error is EBUSY.
+func (t *tree) handOnAtOnce(dir, controllers string) error {
+	for try := 1; ; try++ {
+		err := t.write(filepath.Join(dir, "cgroup.subtree_control"), controllers)
+		if !errors.Is(err, syscall.EBUSY) {
+			return err
+		}
+		if !t.isContainers(dir) {
+			return fmt.Errorf("%s has processes of its own, and so the kernel delegates no controllers below it: move them to another cgroup: %w", dir, err)
+		}
+		if try > vacateTries {
+			return fmt.Errorf("%s gets processes again and again, and so the kernel delegates no controllers below it: %w", dir, err)
+		}
+		if failed := t.vacate(dir); failed != nil {
+			return fmt.Errorf("%w: the processes of this container are not moved aside: %w", err, failed)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,6 +58,44 @@ func V2(t testing.TB) cgroups.Config {
 	must(t, os.WriteFile(mount+"/cgroup.controllers", []byte(v2Controllers+"\n"), 0o644))
 	must(t, os.WriteFile(mount+"/cgroup.subtree_control", nil, 0o644))
 	return cgroups.Config{Mount: mount, Rmdir: rmdir, Mkdir: mkdirV2}
+}
+
+// V2Container returns what a container with a cgroup namespace of its own has with v2: its processes
+// are in the topmost cgroup, which delegates no controllers as long as they are.
+func V2Container(t testing.TB, pids ...string) cgroups.Config {
+	cfg := V2(t)
+	must(t, os.WriteFile(cfg.Mount+"/cgroup.procs", []byte(strings.Join(pids, "\n")), 0o644))
+	cfg.IsContainers = func(dir string) bool { return dir == cfg.Mount }
+	cfg.Write = func(file, value string) error { return writeV2(cfg.Mount, file, value) }
+	return cfg
+}
+
+// writeV2 writes to a file of a cgroup that is not the machine's root: controllers are delegated by
+// one without processes alone, and a process that is written to one leaves the topmost.
+func writeV2(mount, file, value string) error {
+	procs := filepath.Join(filepath.Dir(file), "cgroup.procs")
+	inside, err := os.ReadFile(procs)
+	if err != nil {
+		return err
+	}
+	switch filepath.Base(file) {
+	case "cgroup.subtree_control":
+		if len(inside) > 0 {
+			return &fs.PathError{Op: "write", Path: file, Err: syscall.EBUSY}
+		}
+	case "cgroup.procs":
+		top := filepath.Join(mount, "cgroup.procs")
+		all, err := os.ReadFile(top)
+		if err != nil {
+			return err
+		}
+		rest := slices.DeleteFunc(strings.Fields(string(all)), func(pid string) bool { return pid == value })
+		if err := os.WriteFile(top, []byte(strings.Join(rest, "\n")), 0o644); err != nil {
+			return err
+		}
+		value = strings.TrimSpace(string(inside) + "\n" + value)
+	}
+	return os.WriteFile(file, []byte(value), 0o644)
 }
 
 // mkdirV2 creates a cgroup with the controllers that its parent delegates.

@@ -46,6 +46,7 @@ var trials = []trial{
 	{"Clock", longRun, usual, outlivesABadClock},
 	{"OutOfMemory", longRun, usual, tellsOfKills},
 	{"ManagedRuntime", longRun, usual, startsARuntime},
+	{"PrivilegedContainer", longRun, usual, runsInAContainer},
 	{"Reserved", longRun, usual, holdsTheSystem},
 	{"CPUs", everyRun, parallel, givesCPUs},
 	{"LittleMachine", longRun, little, fitsALittleMachine},
