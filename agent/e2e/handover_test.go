@@ -24,13 +24,14 @@ func TestHandover(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			r := open(t, version)
 			for _, s := range []struct {
-				name string
-				run  func(h *handover)
+				name, ns string
+				run      func(h *handover)
 			}{
-				{"IntoAKubeletAndBack", intoAKubeletAndBack},
-				{"FromAKubeletAndBack", fromAKubeletAndBack},
+				{"IntoAKubeletAndBack", "into", intoAKubeletAndBack},
+				{"FromAKubeletAndBack", "from", fromAKubeletAndBack},
+				{"ControlPlane", "kube-system", handsOverAControlPlane},
 			} {
-				t.Run(s.name, func(t *testing.T) { s.run(newHandover(t, r, binary, kubelet, strings.ToLower(s.name))) })
+				t.Run(s.name, func(t *testing.T) { s.run(newHandover(t, r, binary, kubelet, s.ns)) })
 			}
 		})
 	}
@@ -252,17 +253,18 @@ func (h *handover) passed(dir string) {
 	})
 }
 
-// crash kills the main process of the crasher, and waits for its next attempt.
-func (h *handover) crash(attempt uint32) {
+// crash kills the main process of a pod, and waits for its next attempt.
+func (h *handover) crash(pod string) {
 	h.Helper()
-	pid, err := h.rig.CRI.Pid(h.Context(), h.newest("crasher").ID)
+	before := h.newest(pod)
+	pid, err := h.rig.CRI.Pid(h.Context(), before.ID)
 	check(h.T, err)
 	p, err := os.FindProcess(pid)
 	check(h.T, err)
 	check(h.T, p.Kill())
-	h.until("the crasher runs again", func() error {
-		if c := h.newest("crasher"); c.Attempt != attempt || c.State != "Running" {
-			return fmt.Errorf("it is %+v, want attempt %d", c, attempt)
+	h.until(pod+" runs again", func() error {
+		if c := h.newest(pod); c.Attempt != before.Attempt+1 || c.State != "Running" {
+			return fmt.Errorf("it is %+v, after %+v", c, before)
 		}
 		return nil
 	})
@@ -270,8 +272,14 @@ func (h *handover) crash(attempt uint32) {
 
 func (h *handover) startKubelet(dir string) {
 	h.Helper()
+	h.startKubeletOf(dir, "")
+}
+
+// startKubeletOf starts a kubelet with the API server of a kubeconfig.
+func (h *handover) startKubeletOf(dir, kubeconfig string) {
+	h.Helper()
 	var err error
-	h.kubelet, err = h.agent.NewKubelet(h.binary, dir)
+	h.kubelet, err = h.agent.NewKubelet(h.binary, dir, kubeconfig)
 	check(h.T, err)
 	check(h.T, h.kubelet.Start())
 }
@@ -323,8 +331,11 @@ func intoAKubeletAndBack(h *handover) {
 	h.put(h.agent.Manifests)
 	h.write("referring", referring)
 	h.writeFile("objects.yaml", fmt.Sprintf(referred, h.ns))
+	given := &page{code: 200, body: h.manifest("by-url", sleeper)}
+	h.agent.Settings += "httpCheckFrequency: 1s\n"
+	h.agent.Flags = append(h.agent.Flags, "--manifest-url", h.serve(given), "--manifest-url-header", "X-Key=open")
 	h.start()
-	before := h.settled(runningOfPlain + 1)
+	before := h.settled(runningOfPlain + 2)
 
 	dir := filepath.Join(h.agent.Dir, "export")
 	out, err := h.command("export", dir)
@@ -345,7 +356,7 @@ func intoAKubeletAndBack(h *handover) {
 	if err == nil || !strings.Contains(out, "a kubelet runs") {
 		h.Errorf("pods are adopted while a kubelet runs (%v):\n%s", err, out)
 	}
-	h.crash(4)
+	h.crash("crasher")
 	before[name("crasher")+"/main"] = h.newest("crasher")
 	h.passed(dir)
 	h.stopKubelet()
@@ -361,7 +372,8 @@ func intoAKubeletAndBack(h *handover) {
 	h.passed(h.agent.Manifests)
 	h.keeps("monopod", before)
 	h.kept("monopod")
-	h.crash(5)
+	h.crash("crasher")
+	given.give(200, "apiVersion: v1\nkind: PodList\nitems: []\n")
 }
 
 func fromAKubeletAndBack(h *handover) {
@@ -392,7 +404,7 @@ func fromAKubeletAndBack(h *handover) {
 	h.passed(h.agent.Manifests)
 	h.keeps("monopod", before)
 	h.kept("monopod")
-	h.crash(4)
+	h.crash("crasher")
 	before[name("crasher")+"/main"] = h.newest("crasher")
 	h.kill()
 	h.start()
