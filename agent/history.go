@@ -149,9 +149,14 @@ func (m *memory) write(root *checkpoint.Root, reported *status.Store) {
 	m.Images = update.ImagesOf(&p.Status)
 	_, all := update.Pin(m.Pod, m.Images, nil)
 	m.unknown = !all
-	if all {
-		m.err = root.Remember(m.Past, m.formerly)
+	if !all {
+		return
 	}
+	past, err := root.History(m.record.Key)
+	if err == nil { // else Remember says so, or moves the damaged file aside
+		m.Past = checkpoint.PastOf(rollout.Remembered(past, m.Version()), m.Images, m.Since)
+	}
+	m.err = root.Remember(m.Past, m.formerly)
 }
 
 // wereSaved handles the result. Failed writes are retried at the next tick.

@@ -269,6 +269,28 @@ func TestAnEditEndsARollbackByRequest(t *testing.T) {
 }
 
 // A window and the lock of the workload keep away what comes by itself.
+// What came back is the version that it was, also once an edit has ended the rollback.
+func TestAVersionThatCameBackIsOneVersionWhateverFollows(t *testing.T) {
+	live(t, func(r *rig) {
+		r.AddImage("img:3")
+		r.two()
+		r.mustGoBack("")
+		r.after(time.Minute)
+		r.holds("web", "audit", "")
+		for range 2 {
+			r.want(manifest("web", "img:3"))
+			r.after(time.Minute)
+			r.wantVersions("img:3 never ready given", "img:1 runs", "img:2 was ready")
+			r.kill()
+			r.start()
+		}
+		r.want(manifest("web", "img:3"))
+		r.releases("web")
+		r.after(time.Minute)
+		r.wantVersions("img:3 runs given", "img:1 was ready", "img:2 was ready")
+	})
+}
+
 func TestARollbackByRequestPassesTheWindowAndTheLock(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(lockable("img:1"))

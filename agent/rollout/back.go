@@ -98,14 +98,30 @@ func (t *Trial) Original(p *manifests.Pod) *manifests.Pod {
 	return p
 }
 
+// Remembered returns the version of which p is the restored one, as its manifest gave it; p itself
+// if it is none of them. The trial that restored it may be over.
+func Remembered(past []checkpoint.Past, p *manifests.Pod) *manifests.Pod {
+	for k := range past {
+		if p != nil && update.IsPinned(p.Pod, past[k].Pod, past[k].Images) {
+			return past[k].Version()
+		}
+	}
+	return p
+}
+
+// original returns the running version as its manifest gave it; nil: none runs.
+func (r *Record) original(past []checkpoint.Past) *manifests.Pod {
+	return Remembered(past, r.Trial.Original(r.Running()))
+}
+
 // History returns the reported versions of the pod: those that were ready, latest first; before
 // them those that were not ready and that run, or that the manifest gives.
 func (r *Record) History(past []checkpoint.Past) (all []status.PastVersion) {
-	versions := make([]*manifests.Pod, len(past))
+	versions, runs := make([]*manifests.Pod, len(past)), r.original(past)
 	for k := range past {
 		p := &past[k]
 		versions[k] = p.Version()
-		one := r.told(versions[k])
+		one := r.told(versions[k], runs)
 		one.Digests, one.ReadySince = p.Images, &p.Since
 		isReady, last := r.Proof.LastReady(r.Running())
 		switch {
@@ -118,19 +134,19 @@ func (r *Record) History(past []checkpoint.Past) (all []status.PastVersion) {
 		}
 		all = append(all, one)
 	}
-	for _, p := range []*manifests.Pod{r.Trial.Original(r.Running()), r.Given} {
+	for _, p := range []*manifests.Pod{runs, r.Given} {
 		isKnown := p == nil || slices.ContainsFunc(versions, func(v *manifests.Pod) bool { return v.Digest == p.Digest })
 		if !isKnown {
 			versions = append(versions, p)
-			all = slices.Insert(all, 0, r.told(p))
+			all = slices.Insert(all, 0, r.told(p, runs))
 		}
 	}
 	return all
 }
 
-// told returns the report of a version.
-func (r *Record) told(p *manifests.Pod) status.PastVersion {
-	t, runs := r.Trial, r.Trial.Original(r.Running())
+// told returns the report of a version; runs is the one that runs.
+func (r *Record) told(p, runs *manifests.Pod) status.PastVersion {
+	t := r.Trial
 	one := status.PastVersion{Hash: hash(p), File: p.File, Images: imagesOf(p), Manifest: r.gives(p)}
 	one.Running = runs != nil && runs.Digest == p.Digest && !r.IsHalted()
 	switch {

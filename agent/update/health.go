@@ -11,6 +11,7 @@ import (
 
 	"monopod/agent/podspec"
 	"monopod/manifests/annotations"
+	"monopod/manifests/poduid"
 )
 
 // ReasonRolledBack is the reason of the event about a version that did not become or stay ready,
@@ -176,6 +177,15 @@ func Pin(p *v1.Pod, images map[string]string, unchanged []string) (*v1.Pod, bool
 		all = pin(&out.Spec.Containers[k]) && all
 	}
 	return out, all
+}
+
+// IsPinned reports whether p is what Pin makes of another version and the images that it ran.
+func IsPinned(p, of *v1.Pod, images map[string]string) bool {
+	if poduid.HashOf(p) != poduid.HashOf(of) {
+		return false
+	}
+	pinned, all := Pin(of, images, Unchanged(of, p))
+	return all && equality.Semantic.DeepEqual(pinned.Spec, p.Spec) && !equality.Semantic.DeepEqual(of.Spec, p.Spec)
 }
 
 // Unchanged returns the containers that are the same in two versions of a pod, and the volumes, as
