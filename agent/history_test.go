@@ -268,7 +268,6 @@ func TestAnEditEndsARollbackByRequest(t *testing.T) {
 	}
 }
 
-// A window and the lock of the workload keep away what comes by itself.
 // What came back is the version that it was, also once an edit has ended the rollback.
 func TestAVersionThatCameBackIsOneVersionWhateverFollows(t *testing.T) {
 	live(t, func(r *rig) {
@@ -291,6 +290,7 @@ func TestAVersionThatCameBackIsOneVersionWhateverFollows(t *testing.T) {
 	})
 }
 
+// A window and the lock of the workload keep away what comes by itself.
 func TestARollbackByRequestPassesTheWindowAndTheLock(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(lockable("img:1"))
