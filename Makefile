@@ -33,7 +33,6 @@ ARCHES ?= amd64 arm64
 
 CONTAINERD  := 2.4.2
 KUBEADM     := 1.36.3
-ETCD        := 3.6.8
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
@@ -278,7 +277,7 @@ page-deps: packages
 
 # Pods between monopod and a kubelet without an API server.
 test-handover: export MONOPOD_KUBELET = $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/kubelet
-test-handover: deps $(KUBERNETES) $(MONOPOD_CACHE)/etcd-$(ETCD)/etcd
+test-handover: deps $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/kubelet
 	go test -tags e2e -count=1 -v -timeout 30m -run '^TestHandover$$' ./agent/e2e
 
 # Kills of the agent at random moments, on both versions of containerd.
@@ -354,10 +353,9 @@ $(MONOPOD_CACHE)/axe-core-$(AXE)/axe.min.js:
 	tar xzf axe-core-$(AXE).tgz package/axe.min.js && \
 	mkdir -p $(@D) && mv package/axe.min.js $@
 
-# The kubeadm of docs/control-plane.md, and the kubelet and the control plane of make test-handover. The
-# modules that they have beside them are published under a version of their own.
-KUBERNETES := $(foreach p,kubeadm kubelet kube-apiserver kube-controller-manager kube-scheduler,$(MONOPOD_CACHE)/$(p)-$(KUBEADM)/$(p))
-$(KUBERNETES):
+# The kubeadm of docs/control-plane.md, and the kubelet that pods are handed over to. The modules that
+# they have beside them are published under a version of their own.
+$(MONOPOD_CACHE)/kubeadm-$(KUBEADM)/kubeadm $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/kubelet:
 	@echo "building $(@F) $(KUBEADM), once (some minutes)"
 	@mkdir -p $(MONOPOD_CACHE) && tmp=$$(mktemp -d $(MONOPOD_CACHE)/build-XXXXXX) && trap 'rm -rf "$$tmp"' EXIT && cd $$tmp && \
 	go mod init kubernetes 2>/dev/null && go mod edit -require=k8s.io/kubernetes@v$(KUBEADM) && \
@@ -366,14 +364,6 @@ $(KUBERNETES):
 	CGO_ENABLED=0 go build -mod=mod -trimpath -ldflags "-s -w $(foreach v,gitVersion=v$(KUBEADM) gitMajor=1 gitMinor=$(word 2,$(subst ., ,$(KUBEADM))),-X k8s.io/component-base/version.$(v))" \
 		-o $$tmp/$(@F) k8s.io/kubernetes/cmd/$(@F) && \
 	mkdir -p $(@D) && mv $$tmp/$(@F) $@
-
-# The etcd that kubeadm asks for.
-$(MONOPOD_CACHE)/etcd-$(ETCD)/etcd:
-	@echo "building etcd $(ETCD), once (a minute or two)"
-	@mkdir -p $(MONOPOD_CACHE) && tmp=$$(mktemp -d $(MONOPOD_CACHE)/build-XXXXXX) && trap 'rm -rf "$$tmp"' EXIT && cd $$tmp && \
-	go mod init etcd 2>/dev/null && go mod edit -require=go.etcd.io/etcd/server/v3@v$(ETCD) && \
-	CGO_ENABLED=0 go build -mod=mod -trimpath -ldflags "-s -w" -o $$tmp/etcd go.etcd.io/etcd/server/v3 && \
-	mkdir -p $(@D) && mv $$tmp/etcd $@
 
 clean:
 	rm -rf bin

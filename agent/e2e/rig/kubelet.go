@@ -17,18 +17,15 @@ type Kubelet struct {
 }
 
 // NewKubelet prepares a kubelet for the pods of a, with another folder of manifests. It may run
-// while a does not. kubeconfig tells of its API server; "": it has none.
-func (a *Agent) NewKubelet(binary, manifests, kubeconfig string) (*Kubelet, error) {
+// while a does not.
+func (a *Agent) NewKubelet(binary, manifests string) (*Kubelet, error) {
 	file := filepath.Join(a.Dir, "kubelet.yaml")
 	text := fmt.Sprintf(kubeletSettings, manifests, a.PodLogs, a.Endpoint, a.Cgroups)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return nil, fmt.Errorf("prepare kubelet: %w", err)
 	}
-	argv := []string{binary, "--config", file, "--root-dir", a.Root, "--hostname-override", Node}
-	if kubeconfig != "" {
-		argv = append(argv, "--kubeconfig", kubeconfig)
-	}
-	return &Kubelet{Manifests: manifests, Log: filepath.Join(a.Dir, "kubelet.log"), argv: argv}, nil
+	return &Kubelet{Manifests: manifests, Log: filepath.Join(a.Dir, "kubelet.log"),
+		argv: []string{binary, "--config", file, "--root-dir", a.Root, "--hostname-override", Node}}, nil
 }
 
 // kubeletSettings are those of a kubelet that serves nothing and removes nothing for want of room.
