@@ -24,13 +24,15 @@ func TestHandover(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			r := open(t, version)
 			for _, s := range []struct {
-				name string
-				run  func(h *handover)
+				name, ns string
+				run      func(h *handover)
 			}{
-				{"IntoAKubeletAndBack", intoAKubeletAndBack},
-				{"FromAKubeletAndBack", fromAKubeletAndBack},
+				{"IntoAKubeletAndBack", "into", intoAKubeletAndBack},
+				{"FromAKubeletAndBack", "from", fromAKubeletAndBack},
+				{"ControlPlaneIntoAKubeletAndBack", "kube-system", controlPlaneIntoAKubeletAndBack},
+				{"ControlPlaneFromAKubeletAndBack", "kube-system", controlPlaneFromAKubeletAndBack},
 			} {
-				t.Run(s.name, func(t *testing.T) { s.run(newHandover(t, r, binary, kubelet, strings.ToLower(s.name))) })
+				t.Run(s.name, func(t *testing.T) { s.run(newHandover(t, r, binary, kubelet, s.ns)) })
 			}
 		})
 	}
@@ -219,9 +221,9 @@ func (h *handover) keeps(who string, before map[string]rig.Container) {
 	if len(now) != len(before) {
 		h.Errorf("%s: there are containers of %d names, and were of %d", who, len(now), len(before))
 	}
-	for pod := range plain {
-		if n := len(h.sandboxes(pod)); n != 1 {
-			h.Errorf("%s: pod %s has %d sandboxes", who, pod, n)
+	for _, c := range before {
+		if n := len(h.sandboxes(strings.TrimSuffix(c.Pod, "-"+rig.Node))); n != 1 {
+			h.Errorf("%s: pod %s has %d sandboxes", who, c.Pod, n)
 		}
 	}
 }
@@ -252,26 +254,27 @@ func (h *handover) passed(dir string) {
 	})
 }
 
-// crash kills the main process of the crasher, and waits for its next attempt.
-func (h *handover) crash(attempt uint32) {
+// crash kills the main process of a pod's container, and waits for its next attempt.
+func (h *handover) crash(pod string) {
 	h.Helper()
-	pid, err := h.rig.CRI.Pid(h.Context(), h.newest("crasher").ID)
+	before := h.newest(pod)
+	pid, err := h.rig.CRI.Pid(h.Context(), before.ID)
 	check(h.T, err)
 	p, err := os.FindProcess(pid)
 	check(h.T, err)
 	check(h.T, p.Kill())
-	h.until("the crasher runs again", func() error {
-		if c := h.newest("crasher"); c.Attempt != attempt || c.State != "Running" {
-			return fmt.Errorf("it is %+v, want attempt %d", c, attempt)
+	h.until(pod+" runs again", func() error {
+		if c := h.newest(pod); c.Attempt != before.Attempt+1 || c.State != "Running" {
+			return fmt.Errorf("it is %+v, want the attempt after %+v", c, before)
 		}
 		return nil
 	})
 }
 
-func (h *handover) startKubelet(dir string) {
+func (h *handover) startKubelet(dir string, flags ...string) {
 	h.Helper()
 	var err error
-	h.kubelet, err = h.agent.NewKubelet(h.binary, dir)
+	h.kubelet, err = h.agent.NewKubelet(h.binary, dir, flags...)
 	check(h.T, err)
 	check(h.T, h.kubelet.Start())
 }
@@ -345,7 +348,7 @@ func intoAKubeletAndBack(h *handover) {
 	if err == nil || !strings.Contains(out, "a kubelet runs") {
 		h.Errorf("pods are adopted while a kubelet runs (%v):\n%s", err, out)
 	}
-	h.crash(4)
+	h.crash("crasher")
 	before[name("crasher")+"/main"] = h.newest("crasher")
 	h.passed(dir)
 	h.stopKubelet()
@@ -361,7 +364,7 @@ func intoAKubeletAndBack(h *handover) {
 	h.passed(h.agent.Manifests)
 	h.keeps("monopod", before)
 	h.kept("monopod")
-	h.crash(5)
+	h.crash("crasher")
 }
 
 func fromAKubeletAndBack(h *handover) {
@@ -392,7 +395,7 @@ func fromAKubeletAndBack(h *handover) {
 	h.passed(h.agent.Manifests)
 	h.keeps("monopod", before)
 	h.kept("monopod")
-	h.crash(4)
+	h.crash("crasher")
 	before[name("crasher")+"/main"] = h.newest("crasher")
 	h.kill()
 	h.start()
