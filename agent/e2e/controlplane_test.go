@@ -190,15 +190,35 @@ func (p *controlPlane) serves() {
 
 const configMaps = "/api/v1/namespaces/default/configmaps"
 
+// kept is the object that the API server is to have.
+const kept = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "b"}}`
+
 // create gives the API server an object.
-func (p *controlPlane) create() {
+func (p *controlPlane) create(path, object string) {
 	p.Helper()
 	p.until("the API server takes an object", func() error { // its namespace may be made after it is ready
-		return p.ask("POST", configMaps, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "b"}}`, nil)
+		return p.ask("POST", path, object, nil)
 	})
 }
 
-// has fails unless the API server still has that object.
+// guest returns the container of a pod whose namespace the cluster does not have at first.
+func (p *controlPlane) guest() (c rig.Container) {
+	p.Helper()
+	p.until("the guest runs", func() error {
+		all, err := p.rig.CRI.Containers(p.Context(), "guest")
+		if err != nil {
+			return err
+		}
+		if len(all) != 1 || all[0].State != "Running" {
+			return fmt.Errorf("its containers are %+v", all)
+		}
+		c = all[0]
+		return nil
+	})
+	return c
+}
+
+// has fails unless the API server still has the object.
 func (p *controlPlane) has(who string) {
 	p.Helper()
 	p.serves()
@@ -250,7 +270,7 @@ func (p *controlPlane) joined(containers map[string]rig.Container) {
 		}
 		for _, c := range containers {
 			var pod v1.Pod
-			if err := p.ask("GET", "/api/v1/namespaces/"+p.ns+"/pods/"+c.Pod, "", &pod); err != nil {
+			if err := p.ask("GET", "/api/v1/namespaces/"+c.Namespace+"/pods/"+c.Pod, "", &pod); err != nil {
 				return err
 			}
 			if err := mirrors(&pod, c); err != nil {
@@ -279,9 +299,11 @@ func controlPlaneIntoAKubeletAndBack(h *handover) {
 	p := newControlPlane(h)
 	pods := append(slices.Clone(theFour), "web")
 	h.write("web", plain["web"])
+	h.writeFile("guest.yaml", strings.Replace(h.manifest("guest", sleeper), "namespace: "+h.ns, "namespace: guest", 1))
 	h.start()
 	before := p.up(pods...)
-	p.create()
+	guest := p.guest()
+	p.create(configMaps, kept)
 
 	dir := filepath.Join(h.agent.Dir, "export")
 	out, err := h.command("export", "--for-kubelet", h.agent.Root, dir)
@@ -294,12 +316,20 @@ func controlPlaneIntoAKubeletAndBack(h *handover) {
 	h.keeps("the kubelet", before)
 	h.kept("the kubelet")
 	p.has("the kubelet")
+	p.create("/api/v1/namespaces", `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "guest"}}`)
+	p.joined(map[string]rig.Container{"guest": guest})
+	h.crash("kube-scheduler")
+	before = p.up(pods...)
+	p.joined(before)
 	h.stopKubelet()
 
 	h.adopt()
 	h.start()
 	h.passed(h.agent.Manifests)
 	h.keeps("monopod", before)
+	if now := p.guest(); now != guest {
+		h.Errorf("the pod of another namespace has the container %+v, and had %+v", now, guest)
+	}
 	h.kept("monopod")
 	p.has("monopod")
 	h.crash("kube-scheduler")
@@ -311,7 +341,7 @@ func controlPlaneFromAKubeletAndBack(h *handover) {
 	p.startMember(h.agent.Manifests)
 	before := p.up(theFour...)
 	p.joined(before)
-	p.create()
+	p.create(configMaps, kept)
 	h.stopKubelet()
 
 	h.adopt()

@@ -326,8 +326,11 @@ func intoAKubeletAndBack(h *handover) {
 	h.put(h.agent.Manifests)
 	h.write("referring", referring)
 	h.writeFile("objects.yaml", fmt.Sprintf(referred, h.ns))
+	byURL := h.manifest("byurl", sleeper) + "---\n" + h.manifest("byurltoo", sleeper)
+	served := &page{code: 200, body: byURL}
+	h.agent.Flags = append(h.agent.Flags, "--manifest-url", h.serve(served), "--manifest-url-header", "X-Key=open")
 	h.start()
-	before := h.settled(runningOfPlain + 1)
+	before := h.settled(runningOfPlain + 3)
 
 	dir := filepath.Join(h.agent.Dir, "export")
 	out, err := h.command("export", dir)
@@ -348,8 +351,10 @@ func intoAKubeletAndBack(h *handover) {
 	if err == nil || !strings.Contains(out, "a kubelet runs") {
 		h.Errorf("pods are adopted while a kubelet runs (%v):\n%s", err, out)
 	}
-	h.crash("crasher")
-	before[name("crasher")+"/main"] = h.newest("crasher")
+	for _, pod := range []string{"crasher", "byurl"} {
+		h.crash(pod)
+		before[name(pod)+"/main"] = h.newest(pod)
+	}
 	h.passed(dir)
 	h.stopKubelet()
 
@@ -359,6 +364,12 @@ func intoAKubeletAndBack(h *handover) {
 		h.Errorf("an agent starts with a container that a kubelet made (%v):\n%s", err, log)
 	}
 	h.keeps("an agent that refuses", before)
+	served.give(500, "")
+	out, err = h.command("adopt", "--yes")
+	if err == nil || !strings.Contains(out, "answers 500") {
+		h.Errorf("pods are adopted without what the URL gives (%v):\n%s", err, out)
+	}
+	served.give(200, byURL)
 	h.adopt()
 	h.start()
 	h.passed(h.agent.Manifests)
@@ -370,8 +381,11 @@ func intoAKubeletAndBack(h *handover) {
 func fromAKubeletAndBack(h *handover) {
 	h.agent.Settings = "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\n"
 	h.put(h.agent.Manifests)
-	h.startKubelet(h.agent.Manifests)
-	before := h.settled(runningOfPlain)
+	url := h.serve(&page{code: 200, body: h.manifest("byurl", sleeper)})
+	h.agent.Flags = append(h.agent.Flags, "--manifest-url", url, "--manifest-url-header", "X-Key=open")
+	urlFlags := []string{"--manifest-url", url, "--manifest-url-header", "X-Key:open"} // of a kubelet
+	h.startKubelet(h.agent.Manifests, urlFlags...)
+	before := h.settled(runningOfPlain + 1)
 	h.stopKubelet()
 
 	check(h.T, h.agent.WriteSettings())
@@ -403,7 +417,7 @@ func fromAKubeletAndBack(h *handover) {
 	h.keeps("the next agent", before)
 
 	check(h.T, h.agent.Stop())
-	h.startKubelet(h.agent.Manifests)
+	h.startKubelet(h.agent.Manifests, urlFlags...)
 	h.passed(h.agent.Manifests)
 	h.keeps("the kubelet", before)
 	h.kept("the kubelet")
