@@ -16,7 +16,8 @@
 # make model   random walks through what may happen to an agent: SEED=7 STEPS=100000
 # make fuzz    every fuzz target of the module, one after the other: FUZZTIME=10s
 # make mutate  change the code of a package line by line and see which changes no test notices: ROOM=agent/window
-# make test-handover take pods from monopod to a kubelet and back, and see that no container restarts (root)
+# make test-handover take pods, a control plane among them, from monopod to a kubelet and back, and see that
+#              no container restarts (root)
 # make scale   what 100, 300 and 1,000 pods, and 10,000 restarts of one, cost on a runtime in memory
 # make fleet   what ten thousand nodes that take their manifests from one web server cost it: BOXES=1000
 # make deb     deb and rpm packages for amd64 and arm64 in bin/: VERSION=1.2.3
@@ -33,6 +34,7 @@ ARCHES ?= amd64 arm64
 
 CONTAINERD  := 2.4.2
 KUBEADM     := 1.36.3
+ETCD        := 3.6.8
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
@@ -275,10 +277,12 @@ page-deps: packages
 	[ -d /usr/share/fonts/truetype/liberation2 ] || need+=(fonts-liberation2); \
 	$(call install,$${need[*]})
 
-# Pods between monopod and a kubelet without an API server.
-test-handover: export MONOPOD_KUBELET = $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/kubelet
-test-handover: deps $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/kubelet
-	go test -tags e2e -count=1 -v -timeout 30m -run '^TestHandover$$' ./agent/e2e
+# Pods between monopod and a kubelet, without an API server, and with one that is itself such a pod.
+KUBERNETES := $(foreach p,kubeadm kubelet kube-apiserver kube-controller-manager kube-scheduler,$(MONOPOD_CACHE)/$(p)-$(KUBEADM)/$(p))
+test-handover: export MONOPOD_KUBELET = $(filter %/kubelet,$(KUBERNETES))
+test-handover: export MONOPOD_CONTROL_PLANE = $(filter-out %/kubelet,$(KUBERNETES)) $(MONOPOD_CACHE)/etcd-$(ETCD)/etcd
+test-handover: deps $(KUBERNETES) $(MONOPOD_CACHE)/etcd-$(ETCD)/etcd
+	go test -tags e2e -count=1 -v -timeout 60m -run '^TestHandover$$' ./agent/e2e
 
 # Kills of the agent at random moments, on both versions of containerd.
 moments: deps
@@ -353,9 +357,9 @@ $(MONOPOD_CACHE)/axe-core-$(AXE)/axe.min.js:
 	tar xzf axe-core-$(AXE).tgz package/axe.min.js && \
 	mkdir -p $(@D) && mv package/axe.min.js $@
 
-# The kubeadm of docs/control-plane.md, and the kubelet that pods are handed over to. The modules that
-# they have beside them are published under a version of their own.
-$(MONOPOD_CACHE)/kubeadm-$(KUBEADM)/kubeadm $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/kubelet:
+# The kubeadm of docs/control-plane.md, and what pods are handed over to. The modules that they have
+# beside them are published under a version of their own.
+$(KUBERNETES):
 	@echo "building $(@F) $(KUBEADM), once (some minutes)"
 	@mkdir -p $(MONOPOD_CACHE) && tmp=$$(mktemp -d $(MONOPOD_CACHE)/build-XXXXXX) && trap 'rm -rf "$$tmp"' EXIT && cd $$tmp && \
 	go mod init kubernetes 2>/dev/null && go mod edit -require=k8s.io/kubernetes@v$(KUBEADM) && \
@@ -364,6 +368,14 @@ $(MONOPOD_CACHE)/kubeadm-$(KUBEADM)/kubeadm $(MONOPOD_CACHE)/kubelet-$(KUBEADM)/
 	CGO_ENABLED=0 go build -mod=mod -trimpath -ldflags "-s -w $(foreach v,gitVersion=v$(KUBEADM) gitMajor=1 gitMinor=$(word 2,$(subst ., ,$(KUBEADM))),-X k8s.io/component-base/version.$(v))" \
 		-o $$tmp/$(@F) k8s.io/kubernetes/cmd/$(@F) && \
 	mkdir -p $(@D) && mv $$tmp/$(@F) $@
+
+# The etcd whose image `kubeadm config images list` names.
+$(MONOPOD_CACHE)/etcd-$(ETCD)/etcd:
+	@echo "building etcd $(ETCD), once (a minute or two)"
+	@mkdir -p $(MONOPOD_CACHE) && tmp=$$(mktemp -d $(MONOPOD_CACHE)/build-XXXXXX) && trap 'rm -rf "$$tmp"' EXIT && cd $$tmp && \
+	go mod init etcd 2>/dev/null && go mod edit -require=go.etcd.io/etcd/server/v3@v$(ETCD) && \
+	CGO_ENABLED=0 go build -mod=mod -trimpath -ldflags "-s -w" -o $$tmp/etcd go.etcd.io/etcd/server/v3 && \
+	mkdir -p $(@D) && mv $$tmp/etcd $@
 
 clean:
 	rm -rf bin

@@ -65,7 +65,7 @@ var (
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
 		"agent/cli": {"agent", "agent/archives", "agent/choice", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/cp", "agent/cli/diff", "agent/cli/forward", "agent/cli/logs", "agent/cli/owner", "agent/cli/support", "agent/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/disk", "agent/doctor",
-			"agent/handover", "agent/hold", "agent/managed", "agent/message", "agent/node", "agent/objects", "agent/once", "agent/outlook", "agent/settings", "agent/status", "agent/stream", "agent/update", "agent/volume", "cgroups", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell", "manifests/signature"},
+			"agent/handover", "agent/hold", "agent/managed", "agent/message", "agent/node", "agent/objects", "agent/once", "agent/outlook", "agent/settings", "agent/status", "agent/stream", "agent/update", "agent/volume", "cgroups", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/fetch", "manifests/shell", "manifests/signature"},
 		"agent/cli/check":      {"agent/print", "agent/config", "agent/objects", "agent/status", "manifests", "manifests/defaults", "manifests/documents"},
 		"agent/cli/client":     {"agent/print", "agent/clip", "agent/events", "agent/hold", "agent/shutdown", "agent/status", "cri", "manifests", "manifests/annotations", "manifests/decode"},
 		"agent/cli/clitest":    {"agent/server", "agent/status"},

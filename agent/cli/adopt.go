@@ -16,6 +16,7 @@ import (
 	"monopod/agent/print"
 	values "monopod/agent/settings"
 	"monopod/cri"
+	"monopod/manifests/fetch"
 )
 
 func adoptCommand() *cli.Command {
@@ -23,7 +24,8 @@ func adoptCommand() *cli.Command {
 		Name: "adopt", Usage: "take over the pods that a kubelet left running",
 		Description: `
 The kubelet has been stopped, and the agent does not run yet. Give it the flags that
-"monopod run" gets: the folder of manifests and the root dir are those of the kubelet.
+"monopod run" gets: the folder of manifests and the root dir are those of the kubelet. A
+URL that gives manifests, too, is asked, and must answer.
 It says which pods run and would be taken over as they are, which the agent would start,
 and what differs, so that a pod cannot be taken over. With --yes it records the pods in
 the root dir, all or none. It touches neither the pods nor their files; the agent that
@@ -49,7 +51,15 @@ func adopt(c *cli.Context) error {
 	if err != nil {
 		return command.UsageError("%w", err)
 	}
-	v, err := check.All(c.Context, cfg, check.Given{}, cfg.Manifests, c.App.Reader)
+	var given check.Given
+	if url := cfg.ManifestURL; url != "" {
+		a, err := fetch.New(values.Fetch(cfg, nil)).Ask(c.Context)
+		if err != nil {
+			return fmt.Errorf("nothing is adopted, as it is not known what the manifest URL gives: %w", err)
+		}
+		given.Page = &check.Page{URL: url, Body: a.Data}
+	}
+	v, err := check.All(c.Context, cfg, given, cfg.Manifests, c.App.Reader)
 	if err != nil {
 		return command.UsageError("%w", err)
 	}

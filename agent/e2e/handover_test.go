@@ -24,13 +24,15 @@ func TestHandover(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			r := open(t, version)
 			for _, s := range []struct {
-				name string
-				run  func(h *handover)
+				name, ns string
+				run      func(h *handover)
 			}{
-				{"IntoAKubeletAndBack", intoAKubeletAndBack},
-				{"FromAKubeletAndBack", fromAKubeletAndBack},
+				{"IntoAKubeletAndBack", "into", intoAKubeletAndBack},
+				{"FromAKubeletAndBack", "from", fromAKubeletAndBack},
+				{"ControlPlaneIntoAKubeletAndBack", "kube-system", controlPlaneIntoAKubeletAndBack},
+				{"ControlPlaneFromAKubeletAndBack", "kube-system", controlPlaneFromAKubeletAndBack},
 			} {
-				t.Run(s.name, func(t *testing.T) { s.run(newHandover(t, r, binary, kubelet, strings.ToLower(s.name))) })
+				t.Run(s.name, func(t *testing.T) { s.run(newHandover(t, r, binary, kubelet, s.ns)) })
 			}
 		})
 	}
@@ -219,9 +221,9 @@ func (h *handover) keeps(who string, before map[string]rig.Container) {
 	if len(now) != len(before) {
 		h.Errorf("%s: there are containers of %d names, and were of %d", who, len(now), len(before))
 	}
-	for pod := range plain {
-		if n := len(h.sandboxes(pod)); n != 1 {
-			h.Errorf("%s: pod %s has %d sandboxes", who, pod, n)
+	for _, c := range before {
+		if n := len(h.sandboxes(strings.TrimSuffix(c.Pod, "-"+rig.Node))); n != 1 {
+			h.Errorf("%s: pod %s has %d sandboxes", who, c.Pod, n)
 		}
 	}
 }
@@ -252,26 +254,27 @@ func (h *handover) passed(dir string) {
 	})
 }
 
-// crash kills the main process of the crasher, and waits for its next attempt.
-func (h *handover) crash(attempt uint32) {
+// crash kills the main process of a pod's container, and waits for its next attempt.
+func (h *handover) crash(pod string) {
 	h.Helper()
-	pid, err := h.rig.CRI.Pid(h.Context(), h.newest("crasher").ID)
+	before := h.newest(pod)
+	pid, err := h.rig.CRI.Pid(h.Context(), before.ID)
 	check(h.T, err)
 	p, err := os.FindProcess(pid)
 	check(h.T, err)
 	check(h.T, p.Kill())
-	h.until("the crasher runs again", func() error {
-		if c := h.newest("crasher"); c.Attempt != attempt || c.State != "Running" {
-			return fmt.Errorf("it is %+v, want attempt %d", c, attempt)
+	h.until(pod+" runs again", func() error {
+		if c := h.newest(pod); c.Attempt != before.Attempt+1 || c.State != "Running" {
+			return fmt.Errorf("it is %+v, want the attempt after %+v", c, before)
 		}
 		return nil
 	})
 }
 
-func (h *handover) startKubelet(dir string) {
+func (h *handover) startKubelet(dir string, flags ...string) {
 	h.Helper()
 	var err error
-	h.kubelet, err = h.agent.NewKubelet(h.binary, dir)
+	h.kubelet, err = h.agent.NewKubelet(h.binary, dir, flags...)
 	check(h.T, err)
 	check(h.T, h.kubelet.Start())
 }
@@ -323,8 +326,11 @@ func intoAKubeletAndBack(h *handover) {
 	h.put(h.agent.Manifests)
 	h.write("referring", referring)
 	h.writeFile("objects.yaml", fmt.Sprintf(referred, h.ns))
+	byURL := h.manifest("byurl", sleeper) + "---\n" + h.manifest("byurltoo", sleeper)
+	served := &page{code: 200, body: byURL}
+	h.agent.Flags = append(h.agent.Flags, "--manifest-url", h.serve(served), "--manifest-url-header", "X-Key=open")
 	h.start()
-	before := h.settled(runningOfPlain + 1)
+	before := h.settled(runningOfPlain + 3)
 
 	dir := filepath.Join(h.agent.Dir, "export")
 	out, err := h.command("export", dir)
@@ -345,8 +351,10 @@ func intoAKubeletAndBack(h *handover) {
 	if err == nil || !strings.Contains(out, "a kubelet runs") {
 		h.Errorf("pods are adopted while a kubelet runs (%v):\n%s", err, out)
 	}
-	h.crash(4)
-	before[name("crasher")+"/main"] = h.newest("crasher")
+	for _, pod := range []string{"crasher", "byurl"} {
+		h.crash(pod)
+		before[name(pod)+"/main"] = h.newest(pod)
+	}
 	h.passed(dir)
 	h.stopKubelet()
 
@@ -356,19 +364,28 @@ func intoAKubeletAndBack(h *handover) {
 		h.Errorf("an agent starts with a container that a kubelet made (%v):\n%s", err, log)
 	}
 	h.keeps("an agent that refuses", before)
+	served.give(500, "")
+	out, err = h.command("adopt", "--yes")
+	if err == nil || !strings.Contains(out, "answers 500") {
+		h.Errorf("pods are adopted without what the URL gives (%v):\n%s", err, out)
+	}
+	served.give(200, byURL)
 	h.adopt()
 	h.start()
 	h.passed(h.agent.Manifests)
 	h.keeps("monopod", before)
 	h.kept("monopod")
-	h.crash(5)
+	h.crash("crasher")
 }
 
 func fromAKubeletAndBack(h *handover) {
 	h.agent.Settings = "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\n"
 	h.put(h.agent.Manifests)
-	h.startKubelet(h.agent.Manifests)
-	before := h.settled(runningOfPlain)
+	url := h.serve(&page{code: 200, body: h.manifest("byurl", sleeper)})
+	h.agent.Flags = append(h.agent.Flags, "--manifest-url", url, "--manifest-url-header", "X-Key=open")
+	urlFlags := []string{"--manifest-url", url, "--manifest-url-header", "X-Key:open"} // of a kubelet
+	h.startKubelet(h.agent.Manifests, urlFlags...)
+	before := h.settled(runningOfPlain + 1)
 	h.stopKubelet()
 
 	check(h.T, h.agent.WriteSettings())
@@ -392,7 +409,7 @@ func fromAKubeletAndBack(h *handover) {
 	h.passed(h.agent.Manifests)
 	h.keeps("monopod", before)
 	h.kept("monopod")
-	h.crash(4)
+	h.crash("crasher")
 	before[name("crasher")+"/main"] = h.newest("crasher")
 	h.kill()
 	h.start()
@@ -400,7 +417,7 @@ func fromAKubeletAndBack(h *handover) {
 	h.keeps("the next agent", before)
 
 	check(h.T, h.agent.Stop())
-	h.startKubelet(h.agent.Manifests)
+	h.startKubelet(h.agent.Manifests, urlFlags...)
 	h.passed(h.agent.Manifests)
 	h.keeps("the kubelet", before)
 	h.kept("the kubelet")

@@ -146,7 +146,7 @@ func (f *Fetcher) problem(err error) string {
 	if len(text) > mostWords {
 		text = strings.ToValidUTF8(text[:mostWords], "") + "..."
 	}
-	return text + "; what it gave last counts until then"
+	return text
 }
 
 // words returns what is wrong and the remedy, without the local address and port.

@@ -7,6 +7,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -164,18 +165,12 @@ func jitter(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 
-// poll sends one request, and another for the signature of a new body. It returns the delay that the
-// server asks for. A body with the same content as the last is not returned again.
+// poll asks once. It returns the delay that the server asks for. A body with the same content as the last is not returned again.
 func (f *Fetcher) poll(ctx context.Context) (manifests.Answer, time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	defer cancel()
-	a, after, err := f.ask(ctx)
-	if err == nil && a.Data != nil && !f.isLast(a) {
-		after, err = f.verify(ctx, &a)
-	}
+	a, after, err := f.get(ctx)
 	f.trust.watch(err, time.Now())
 	if err != nil {
-		return manifests.Answer{Problem: f.problem(err)}, after
+		return manifests.Answer{Problem: f.problem(err) + "; what it gave last counts until then"}, after
 	}
 	if a.Data == nil {
 		return a, 0
@@ -187,6 +182,28 @@ func (f *Fetcher) poll(ctx context.Context) (manifests.Answer, time.Duration) {
 		return manifests.Answer{}, 0
 	}
 	return a, 0
+}
+
+// get sends one request, and another for the signature of a new body.
+func (f *Fetcher) get(ctx context.Context) (a manifests.Answer, after time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	a, after, err = f.ask(ctx)
+	if err == nil && a.Data != nil && !f.isLast(a) {
+		after, err = f.verify(ctx, &a)
+	}
+	return a, after, err
+}
+
+// Ask requests the manifests once, for a command that has nothing without them. It may be called once,
+// instead of Run, on a Fetcher without a Known answer.
+func (f *Fetcher) Ask(ctx context.Context) (manifests.Answer, error) {
+	defer f.client.CloseIdleConnections()
+	a, _, err := f.get(ctx)
+	if err != nil {
+		return a, fmt.Errorf("%s: %s", f.name, f.problem(err))
+	}
+	return a, nil
 }
 
 // isLast reports whether an answer has the body that came last.

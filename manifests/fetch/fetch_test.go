@@ -36,6 +36,18 @@ func once(t *testing.T, s Settings) manifests.Answer {
 	return a
 }
 
+func TestACommandAsksOnce(t *testing.T) {
+	a, err := New(Settings{URL: server(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, pod) })}).Ask(t.Context())
+	if err != nil || string(a.Data) != pod {
+		t.Errorf("%q (%v)", a.Data, err)
+	}
+	url := server(t, http.NotFound)
+	_, err = New(Settings{URL: url + "/p?key=secret"}).Ask(t.Context())
+	if want := url + "/p?...: answers 404 Not Found: correct staticPodURL"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // raw answers with these bytes and ends the connection.
 func raw(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

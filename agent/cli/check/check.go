@@ -24,6 +24,13 @@ import (
 type Given struct {
 	Fill       *manifests.Fill
 	IsAccepted func(*manifests.Pod) bool // whether an agent runs a version, so that it spares it
+	Page       *Page                     // what the manifest URL gives, which all else wins over
+}
+
+// Page is the answer of a manifest URL.
+type Page struct {
+	URL  string
+	Body []byte
 }
 
 // All checks everything that the arguments name; "-" is stdin. given is what manifests are read
@@ -40,6 +47,9 @@ func All(ctx context.Context, cfg config.Config, given Given, args []string, std
 		if err := v.add(ctx, arg, stdin); err != nil {
 			return nil, err
 		}
+	}
+	if p := given.Page; p != nil {
+		v.inputs = append(v.inputs, input{path: manifests.URLName(p.URL), data: p.Body, rank: rankOfPage, url: p.URL})
 	}
 	v.mask()
 	v.options.Claims = v.claims()
@@ -72,8 +82,12 @@ type Result struct {
 type input struct {
 	path string
 	data []byte
-	rank int // of the folder that it is of, from 1; 0: it was given by itself
+	rank int    // of the folder that it is of, from 1; 0: it was given by itself
+	url  string // that gives it; "": a file does
 }
+
+// rankOfPage is below those of files.
+const rankOfPage = -1
 
 // claims are the PersistentVolumeClaims that all files give together.
 func (v *Result) claims() map[manifests.Key]bool {
@@ -113,7 +127,7 @@ func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
 		if data, err := readOf(path, rank); err != nil {
 			v.unread(path, err)
 		} else {
-			v.inputs = append(v.inputs, input{path, data, rank})
+			v.inputs = append(v.inputs, input{path: path, data: data, rank: rank})
 		}
 	}
 	return nil
@@ -149,7 +163,12 @@ func (v *Result) check(in input) {
 	if err != nil {
 		abs = path
 	}
-	pods, objects, found := manifests.DecodePlaced(abs, in.data, v.options)
+	options := v.options
+	options.URL = in.url
+	if in.url != "" {
+		abs = path
+	}
+	pods, objects, found := manifests.DecodePlaced(abs, in.data, options)
 	f := File{Path: path}
 	v.given[path] = objects
 	for _, p := range found {

@@ -13,6 +13,7 @@ import (
 
 	"monopod/agent/cli/check"
 	"monopod/agent/config"
+	"monopod/manifests"
 )
 
 // folder has files, given by name and content in turn.
@@ -103,6 +104,35 @@ func TestProblemsOfSeveralFiles(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(row.want, "\n"))
 			}
 		})
+	}
+}
+
+// What the manifest URL gives counts as the agent's: files win, and none masks it by its name.
+func TestAPageIsBelowAllFiles(t *testing.T) {
+	const claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"
+	page := &check.Page{URL: "http://h/a.yaml", Body: []byte(pod("name: a", "") + "---\n" + pod("name: b", "volumes: [{name: v, persistentVolumeClaim: {claimName: data}}], "))}
+	cfg := config.Default()
+	cfg.NodeName = "n"
+	v, err := check.All(t.Context(), cfg, check.Given{Page: page}, []string{folder(t, "a.yaml", pod("name: a", "")+claim), folder(t, "a.yaml", "")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range v.Pods {
+		got = append(got, p.Key().String()+" of "+p.Annotations[manifests.AnnotationSource]+" "+v.From[p.Key().String()])
+	}
+	if want := []string{"default/a-n of http http://h/a.yaml"}; !slices.Equal(got, want) { // the claim of b is masked
+		t.Errorf("with its name masked: %v, want %v", got, want)
+	}
+	dir := folder(t, "c.yaml", pod("name: a", "")+claim)
+	if v, err = check.All(t.Context(), cfg, check.Given{Page: page}, []string{dir}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if v.From["default/a-n"] != filepath.Join(dir, "c.yaml") || v.From["default/b-n"] != "http://h/a.yaml" || len(v.Pods) != 2 {
+		t.Errorf("beside a folder: %v, %d pods, problems %v", v.From, len(v.Pods), found(v))
+	}
+	if got := found(v); len(got) != 1 || !strings.Contains(got[0], "c.yaml gives default/a-n, too, and wins") {
+		t.Errorf("problems %v", got)
 	}
 }
 

@@ -31,7 +31,7 @@ func (v *Result) mask() {
 	v.inputs = slices.DeleteFunc(v.inputs, func(in input) bool {
 		by, isMasked := masks[filepath.Base(in.path)]
 		switch {
-		case in.rank == 0 || !isMasked || in.rank > by.rank:
+		case in.rank < 1 || !isMasked || in.rank > by.rank:
 			return false
 		case in.rank == by.rank:
 			v.note(in.path, "masks the files of this name in the folders before")
@@ -63,9 +63,9 @@ func (v *Result) reorder() {
 	slices.SortStableFunc(v.Files, func(a, b File) int { return cmp.Compare(at(a), at(b)) })
 }
 
-// gaveWay notes that a later folder gives what a file gives, and reports whether one does.
+// gaveWay notes that what wins over a file gives what the file gives, and reports whether it does.
 func (v *Result) gaveWay(f *File, rank int, what string, line, column int) bool {
-	if rank == 0 || v.ranks[what] <= rank {
+	if by, isGiven := v.ranks[what]; !isGiven || rank == 0 || by <= rank {
 		return false
 	}
 	f.Problems = append(f.Problems, status.Problem{File: f.Path, Line: line, Column: column, Warning: true, Note: true,

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kubelet is a kubelet without an API server on what an agent has: its node name, root dir, cgroups
+// Kubelet is a kubelet on what an agent has: its node name, root dir, cgroups
 // and runtime.
 type Kubelet struct {
 	Manifests string
@@ -17,15 +17,15 @@ type Kubelet struct {
 }
 
 // NewKubelet prepares a kubelet for the pods of a, with another folder of manifests. It may run
-// while a does not.
-func (a *Agent) NewKubelet(binary, manifests string) (*Kubelet, error) {
+// while a does not. It has no API server unless flags name one.
+func (a *Agent) NewKubelet(binary, manifests string, flags ...string) (*Kubelet, error) {
 	file := filepath.Join(a.Dir, "kubelet.yaml")
 	text := fmt.Sprintf(kubeletSettings, manifests, a.PodLogs, a.Endpoint, a.Cgroups)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return nil, fmt.Errorf("prepare kubelet: %w", err)
 	}
 	return &Kubelet{Manifests: manifests, Log: filepath.Join(a.Dir, "kubelet.log"),
-		argv: []string{binary, "--config", file, "--root-dir", a.Root, "--hostname-override", Node}}, nil
+		argv: append([]string{binary, "--config", file, "--root-dir", a.Root, "--hostname-override", Node}, flags...)}, nil
 }
 
 // kubeletSettings are those of a kubelet that serves nothing and removes nothing for want of room.
