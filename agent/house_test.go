@@ -34,7 +34,7 @@ var (
 		"config":       {"agent/cpus", "agent/window", "manifests", "manifests/decode", "manifests/devicename", "manifests/shell", "manifests/signature"},
 		"disk":         {},
 		"events":       {"agent/disk", "agent/message"},
-		"hook":         {"agent/clip"},
+		"hook":         {"agent/clip", "manifests/defaults"},
 		"image":        {"manifests/imagename", "agent/disk", "agent/panics", "agent/runtimewords", "agent/saidonce", "cri", "manifests/decode"},
 		"managed":      {"agent/disk", "cri"},
 		"logrotate":    {"agent/disk", "agent/panics", "agent/saidonce"},

@@ -247,3 +247,16 @@ func TestHalfANoteOfCNIKeepsNoPod(t *testing.T) {
 		})
 	}
 }
+
+// A grace that means forever is no short one: what does not end is not killed.
+func TestAGraceThatMeansForeverKillsNothing(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.Runs().OnTerm(time.Hour, 0))
+		r.want(manifest("web", "img:1", "terminationGracePeriodSeconds: 9223372036854775807"))
+		r.after(time.Minute)
+		r.goneWithin(r.remove(), time.Hour)
+		if calls := r.stopCalls(time.Now()); !strings.Contains(calls, " with 3153600000") {
+			t.Errorf("stops %s", calls)
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/clip"
+	"monopod/manifests/defaults"
 )
 
 // Target is the container whose hook is run.
@@ -38,7 +39,7 @@ func run(ctx context.Context, h *v1.LifecycleHandler, t Target) error {
 	case h.HTTPGet != nil:
 		return get(ctx, h.HTTPGet, t)
 	case h.Sleep != nil:
-		return sleep(ctx, time.Duration(h.Sleep.Seconds)*time.Second)
+		return sleep(ctx, defaults.Seconds(h.Sleep.Seconds))
 	case h.TCPSocket != nil: // in the API for old manifests only (kubelet: the same)
 		return errors.New("tcpSocket cannot be run as a hook")
 	}

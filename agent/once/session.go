@@ -10,6 +10,7 @@ import (
 	"monopod/agent/print"
 
 	v1 "k8s.io/api/core/v1"
+	"monopod/manifests/defaults"
 )
 
 // session is one run. Its goroutine is the caller's of Run.
@@ -244,5 +245,5 @@ func longestGrace(pods []*v1.Pod) time.Duration {
 			longest = max(longest, *g)
 		}
 	}
-	return time.Duration(longest) * time.Second
+	return defaults.Seconds(longest)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -62,7 +61,7 @@ func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.Kil
 	}
 	grace := n.Grace
 	if pr != nil && pr.TerminationGracePeriodSeconds != nil {
-		grace = time.Duration(*pr.TerminationGracePeriodSeconds) * time.Second
+		grace = defaults.Seconds(*pr.TerminationGracePeriodSeconds)
 	}
 	why := fmt.Sprintf("Container %s failed %s probe", c.Name, r.Failed)
 	if podspec.IsSidecar(s.Pod.Pod, c) || defaults.RestartPolicyOf(s.Pod.Pod, c) != v1.RestartPolicyNever {

@@ -2,10 +2,10 @@ package pleg
 
 import (
 	"fmt"
-	"time"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/podspec"
+	"monopod/manifests/defaults"
 )
 
 // MarkAccepted applies the version of the pod that was accepted in place of the one that the
@@ -27,7 +27,7 @@ func (i *Instance) MarkAccepted(c *checkpoint.Checkpoint) {
 			continue
 		}
 		if s := c.Pod.Spec.TerminationGracePeriodSeconds; s != nil {
-			n.Grace = time.Duration(*s) * time.Second
+			n.Grace = defaults.Seconds(*s)
 		}
 		for _, spec := range podspec.AllContainers(c.Pod) {
 			if spec.Name == n.Name {

@@ -12,6 +12,7 @@ import (
 	"monopod/agent/podspec"
 	"monopod/cri"
 	"monopod/manifests"
+	"monopod/manifests/defaults"
 )
 
 // Observer reads one pod name from the runtime. It reads constant data only once. It belongs to the
@@ -142,8 +143,8 @@ func (o *Observer) container(ctx context.Context, c *rt.Container) (Container, e
 		}
 	}
 	out.Revision, _ = strconv.Atoi(c.Annotations[podspec.AnnRevision])
-	if s, err := strconv.Atoi(c.Annotations[podspec.AnnTerminationGrace]); err == nil {
-		out.Grace = time.Duration(s) * time.Second
+	if s, err := strconv.ParseInt(c.Annotations[podspec.AnnTerminationGrace], 10, 64); err == nil {
+		out.Grace = defaults.Seconds(s)
 	}
 	return out, nil
 }

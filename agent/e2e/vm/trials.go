@@ -50,6 +50,7 @@ var trials = []trial{
 	{"Reserved", longRun, usual, holdsTheSystem},
 	{"CPUs", everyRun, parallel, givesCPUs},
 	{"LittleMachine", longRun, little, fitsALittleMachine},
+	{"AllMemoryTaken", longRun, little, tellsOfExhaustion},
 	{"Limits1Cgroupfs", longRun, recorded, limits(containerd1, cgroupfs)},
 	{"Limits1Systemd", longRun, recorded, limits(containerd1, systemd)},
 	{"Limits2Systemd", longRun, recorded, limits(containerd2, systemd)},
