@@ -9,7 +9,9 @@ import (
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/status"
+	"monopod/cri/critest"
 )
 
 // cannotBeMarked keeps the disk from taking, from when everything of the next version is there,
@@ -201,6 +203,31 @@ func TestTheReportOfTheManifestsForgetsAVersionThatWasTakenBack(t *testing.T) {
 		r.after(time.Minute)
 		if v := r.version(); v.State != status.Accepted || v.Reason != "" {
 			t.Errorf("it says %+v", v)
+		}
+	})
+}
+
+// While a version stops, its manifest changes twice: the agent that comes next finds the last version
+// accepted, as it needs that if the manifest cannot be read then.
+func TestTheLastEditWhileAVersionStopsIsAccepted(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.Runs().IgnoresTerm())
+		r.want(strings.Replace(manifest("web", "img:1"), "{name: web}", "{name: web, uid: pinned}", 1))
+		r.after(time.Minute)
+		for _, doc := range []string{manifest("web", "img:1"), other("img:1")} {
+			r.want(doc)
+			r.after(time.Second)
+		}
+		r.expect("default/web-n/c")
+		files, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*", checkpoint.NextFile))
+		if len(files) != 1 {
+			t.Fatalf("accepted as the next version: %v", files)
+		}
+		if text, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(text), `"hostname":"other"`) {
+			t.Errorf("the next version is %s (%v)", text, err)
+		}
+		if said := r.log.String(); strings.Contains(said, "gone for a while") {
+			t.Errorf("its manifest was never gone:\n%s", said)
 		}
 	})
 }

@@ -166,7 +166,7 @@ func (s *Facts) whyLeaving(uid string) string {
 	switch {
 	case s.Pod == nil:
 		return "its manifest is gone"
-	case c != nil && c.IsRemoving() && c.Digest == s.Pod.Digest:
+	case c != nil && c.IsRemoving() && c.Digest == s.Pod.Digest && uid == string(s.Pod.UID):
 		return "its manifest was gone for a while"
 	}
 	return WhyReplaced

@@ -17,8 +17,9 @@ func (p *pod) save(c *checkpoint.Checkpoint, save func(*checkpoint.Checkpoint) e
 		return err
 	}
 	p.setKnown(c, false)
-	if c.Next { // the version accepted now
-		return p.shared.Disk.Root.DropNext(p.shared.Disk.Root.NextOf(p.key))
+	next := p.shared.Disk.Root.NextOf(p.key)
+	if c.Next && next != nil && next.Uid() == c.Uid() && next.Digest == c.Digest { // it is an instance now
+		return p.shared.Disk.Root.DropNext(next)
 	}
 	return nil
 }
