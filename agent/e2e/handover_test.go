@@ -318,11 +318,26 @@ func (h *handover) kept(who string) {
 	}
 }
 
+// withdraw has the URL give no pod, and waits until those that it gave are gone: the server ends with
+// the story.
+func (h *handover) withdraw(served *page, pods ...string) {
+	h.Helper()
+	served.give(200, "apiVersion: v1\nkind: PodList\nitems: []\n")
+	h.until("the pods of the URL are gone", func() error {
+		for _, pod := range pods {
+			if n := len(h.sandboxes(pod)); n > 0 {
+				return fmt.Errorf("%s has %d sandboxes", pod, n)
+			}
+		}
+		return nil
+	})
+}
+
 // running is how many containers run of the plain pods.
 const runningOfPlain = 5
 
 func intoAKubeletAndBack(h *handover) {
-	h.agent.Settings = "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\n"
+	h.agent.Settings = "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\nhttpCheckFrequency: 1s\n"
 	h.put(h.agent.Manifests)
 	h.write("referring", referring)
 	h.writeFile("objects.yaml", fmt.Sprintf(referred, h.ns))
@@ -376,12 +391,14 @@ func intoAKubeletAndBack(h *handover) {
 	h.keeps("monopod", before)
 	h.kept("monopod")
 	h.crash("crasher")
+	h.withdraw(served, "byurl", "byurltoo")
 }
 
 func fromAKubeletAndBack(h *handover) {
-	h.agent.Settings = "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\n"
+	h.agent.Settings = "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\nhttpCheckFrequency: 1s\n"
 	h.put(h.agent.Manifests)
-	url := h.serve(&page{code: 200, body: h.manifest("byurl", sleeper)})
+	served := &page{code: 200, body: h.manifest("byurl", sleeper)}
+	url := h.serve(served)
 	h.agent.Flags = append(h.agent.Flags, "--manifest-url", url, "--manifest-url-header", "X-Key=open")
 	urlFlags := []string{"--manifest-url", url, "--manifest-url-header", "X-Key:open"} // of a kubelet
 	h.startKubelet(h.agent.Manifests, urlFlags...)
@@ -426,4 +443,5 @@ func fromAKubeletAndBack(h *handover) {
 	h.start()
 	h.passed(h.agent.Manifests)
 	h.keeps("monopod again", before)
+	h.withdraw(served, "byurl")
 }
