@@ -68,5 +68,5 @@ func (r *Record) Chosen(p *manifests.Pod, w *World) (*manifests.Pod, *Trial) {
 
 // Tries reports whether this trial is, or will be, of p.
 func (t *Trial) Tries(p *manifests.Pod) bool {
-	return t != nil && t.isTried(p) && !t.Unfit && t.Reason == ""
+	return t != nil && (t.isTried(p) || t.Next == p) && !t.Unfit && t.Reason == ""
 }
