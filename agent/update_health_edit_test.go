@@ -134,11 +134,6 @@ func TestAVersionThatNeverRanIsNotOneToGoBackTo(t *testing.T) {
 	})
 }
 
-// bad is a version that is never ready; the test answers its probe.
-func bad(image string) string {
-	return healthy("30s", strings.Replace(probedManifest("web", byExec("readiness")), "img:1", image, 1))
-}
-
 // A version on trial that does not work gives way also while another edit of its manifest waits.
 func TestAVersionOnTrialGivesWayWhileAnotherWaits(t *testing.T) {
 	for _, row := range []struct {
@@ -146,8 +141,8 @@ func TestAVersionOnTrialGivesWayWhileAnotherWaits(t *testing.T) {
 		waits, ends func(r *rig)
 		then        string
 	}{
-		{"for its image", bad("img:3"), func(r *rig) { r.offline("img:3") }, func(r *rig) { r.AddImage("img:3") }, "img:3"},
-		{"as the pod is held", bad("img:3"), func(r *rig) { r.AddImage("img:3"); r.holds("web", "audit", "") }, func(r *rig) { r.releases("web") }, "img:3"},
+		{"for its image", unready("img:3"), func(r *rig) { r.offline("img:3") }, func(r *rig) { r.AddImage("img:3") }, "img:3"},
+		{"as the pod is held", unready("img:3"), func(r *rig) { r.AddImage("img:3"); r.holds("web", "audit", "") }, func(r *rig) { r.releases("web") }, "img:3"},
 		{"the former one again, as the pod is held", manifest("web", "img:1"), func(r *rig) { r.holds("web", "audit", "") }, func(r *rig) { r.releases("web") }, ""},
 	} {
 		for _, isKilled := range []bool{false, true} {
@@ -157,7 +152,7 @@ func TestAVersionOnTrialGivesWayWhileAnotherWaits(t *testing.T) {
 					r.want(manifest("web", "img:1"))
 					r.after(time.Minute)
 					former := r.imageID()
-					r.want(bad("img:2"))
+					r.want(unready("img:2"))
 					r.after(10 * time.Second)
 					row.waits(r)
 					r.want(row.given)
@@ -199,10 +194,10 @@ func TestAVersionThatWaitedGoesBackToTheOneThatWorkedMeanwhile(t *testing.T) {
 		answered := answers(r)
 		r.want(manifest("web", "img:1"))
 		r.after(time.Minute)
-		r.want(bad("img:2"))
+		r.want(unready("img:2"))
 		r.after(2 * time.Second)
 		r.offline("img:3")
-		r.want(bad("img:3"))
+		r.want(unready("img:3"))
 		r.after(time.Minute)
 		former := r.imageID()
 		r.runsImage("img:2")
@@ -211,5 +206,54 @@ func TestAVersionThatWaitedGoesBackToTheOneThatWorkedMeanwhile(t *testing.T) {
 		r.after(5 * time.Minute)
 		r.runsID(former)
 		r.isBack(former, "(img:3): it was not ready within 30s")
+	})
+}
+
+// What an edit of a stopped pod starts takes the place of a version that worked, too.
+func TestAVersionThatStartsAfterAStopIsOnTrial(t *testing.T) {
+	for _, isKilled := range []bool{false, true} {
+		for _, doc := range []string{unready("img:2"), elsewhere(unready("img:2"))} {
+			live(t, func(r *rig) {
+				answers(r, "readiness")
+				r.want(manifest("web", "img:1"))
+				r.after(time.Minute)
+				former := r.imageID()
+				r.stops("web")
+				r.after(time.Minute)
+				r.want(doc)
+				r.after(time.Minute)
+				r.isStopped("web")
+				if isKilled {
+					r.kill()
+					r.start()
+					r.want(doc)
+					r.after(time.Minute)
+				}
+				r.starts("web")
+				r.after(20 * time.Second)
+				r.runsImage("img:2")
+				r.after(time.Minute)
+				r.isBack(former, "it was not ready within 30s")
+			})
+		}
+	}
+}
+
+// An edit that is taken back while the pod is stopped leaves nothing.
+func TestAnEditThatIsTakenBackWhileThePodIsStoppedIsNoUpdate(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		r.stops("web")
+		r.after(time.Minute)
+		r.want(unready("img:2"))
+		r.after(time.Minute)
+		r.want(manifest("web", "img:1"))
+		r.starts("web")
+		r.after(5 * time.Minute)
+		r.stays("img:1")
+		if words := r.words("default/web-n"); words != "" || r.updateRecords() != 0 {
+			t.Errorf("it says %q, with %d records", words, r.updateRecords())
+		}
 	})
 }

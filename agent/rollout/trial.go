@@ -52,7 +52,7 @@ type Trial struct {
 type Offer struct {
 	New    *manifests.Pod // as its manifest gives it
 	Given  *manifests.Pod // the last choice; nil: none since the agent started
-	Runs   *manifests.Pod // the version that was started last and has not ended; nil: none
+	Runs   *manifests.Pod // the version that runs, or ran when its owner stopped it, and has not ended; nil: none
 	Unread bool           // New is from its checkpoint: the content of its manifest is not known
 	Limits update.Limits  // the limits of New
 	Policy string         // the update policy, see update.Planned
