@@ -81,14 +81,40 @@ func (t *trials) choose(r *podRecord, s *manifests.Snapshot) *manifests.Pod {
 	if r.Trial == nil && r.Offered != nil && r.Offered.Digest == p.Digest {
 		return p
 	}
-	o := rollout.Offer{New: p, Given: r.Offered, Runs: t.table.Runs(r.Key), Unread: isUnread(p, s), Policy: t.shared.Settings().UpdatePolicy}
-	o.Limits = t.limitsOf(p)
-	o.Worked = r.Proof.Holds(o.Runs, time.Now(), o.Limits.Stable+t.shared.Watch.Late())
+	o := t.offer(r)
+	o.Unread = isUnread(p, s)
 	chosen, next := r.Trial.Candidate(o)
 	if next != r.Trial {
 		t.set(r, next)
 	}
 	return chosen
+}
+
+// offer returns the input for choosing the version of a pod, as its manifest gives it.
+func (t *trials) offer(r *podRecord) rollout.Offer {
+	o := rollout.Offer{New: r.Given, Given: r.Offered, Runs: t.runs(r), Policy: t.shared.Settings().UpdatePolicy, Limits: t.limitsOf(r.Given)}
+	o.Worked = r.Proof.Holds(o.Runs, time.Now(), o.Limits.Stable+t.shared.Watch.Late())
+	return o
+}
+
+// runs returns the version of a pod that runs, or that ran when its owner stopped it; nil: none.
+func (t *trials) runs(r *podRecord) *manifests.Pod {
+	now := r.Record
+	now.Accepted = t.table.Admitted(r.Key)
+	now.Over = now.Accepted != nil && t.table.Runs(r.Key) == nil
+	return now.Present()
+}
+
+// ofNext returns the trial of the version that the manifest gives beside one that has shown that it
+// works; nil: none. The latter runs until the record of that trial is on disk.
+func (t *trials) ofNext(r *podRecord) *rollout.Trial {
+	if r.Given == nil {
+		return nil
+	}
+	o := t.offer(r)
+	o.Given, o.Worked = o.Runs, true
+	_, next := (*rollout.Trial)(nil).Candidate(o)
+	return next
 }
 
 func (t *trials) limitsOf(p *manifests.Pod) update.Limits {
@@ -126,6 +152,9 @@ func (t *trials) saw(r *podRecord, now *worker.State) (isBack bool) {
 	if isBack {
 		t.set(r, next.WithSaid())
 	}
+	if isBack && next.Next != nil {
+		t.moved = append(t.moved, r)
+	}
 	return isBack
 }
 
@@ -136,6 +165,7 @@ func (t *trials) goOn(r *podRecord, d *rollout.Decision) {
 	switch d.Outcome {
 	case rollout.Healthy:
 		t.shared.Log.Info("new version is ready and stays", "pod", r.Key.String())
+		next = t.ofNext(r)
 		t.moved = append(t.moved, r)
 	case rollout.RollBack:
 		next = next.Because(t.trouble(r))

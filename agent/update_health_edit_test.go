@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +130,130 @@ func TestAVersionThatNeverRanIsNotOneToGoBackTo(t *testing.T) {
 		r.after(10 * time.Minute)
 		if got := r.status("default/web-n").ContainerStatuses[0].Image; !strings.HasSuffix(got, "img:2") || len(r.rollbacks()) > 0 {
 			r.Errorf("%s is there, %q", got, r.rollbacks())
+		}
+	})
+}
+
+// A version on trial that does not work gives way also while another edit of its manifest waits.
+func TestAVersionOnTrialGivesWayWhileAnotherWaits(t *testing.T) {
+	for _, row := range []struct {
+		name, given string
+		waits, ends func(r *rig)
+		then        string
+	}{
+		{"for its image", unready("img:3"), func(r *rig) { r.offline("img:3") }, func(r *rig) { r.AddImage("img:3") }, "img:3"},
+		{"as the pod is held", unready("img:3"), func(r *rig) { r.AddImage("img:3"); r.holds("web", "audit", "") }, func(r *rig) { r.releases("web") }, "img:3"},
+		{"the former one again, as the pod is held", manifest("web", "img:1"), func(r *rig) { r.holds("web", "audit", "") }, func(r *rig) { r.releases("web") }, ""},
+	} {
+		for _, isKilled := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, killed: %v", row.name, isKilled), func(t *testing.T) {
+				live(t, func(r *rig) {
+					answered := answers(r, "readiness")
+					r.want(manifest("web", "img:1"))
+					r.after(time.Minute)
+					former := r.imageID()
+					r.want(unready("img:2"))
+					r.after(10 * time.Second)
+					row.waits(r)
+					r.want(row.given)
+					r.after(10 * time.Second)
+					r.runsImage("img:2")
+					if isKilled {
+						r.kill()
+						r.start()
+						r.want(row.given)
+					}
+					r.after(time.Minute)
+					r.runsID(former)
+					if texts := r.rollbacks(); len(texts) != 1 || !strings.Contains(texts[0], "(img:2): it was not ready within 30s") {
+						t.Errorf("events %q", texts)
+					}
+					if words := r.words("default/web-n"); (row.then != "") != strings.Contains(words, "update waits: ") || strings.Contains(words, "rolled back") {
+						t.Errorf("it says %q", words)
+					}
+					answered.fail()
+					row.ends(r)
+					r.after(5 * time.Minute)
+					if row.then == "" {
+						r.runsID(former)
+					} else {
+						r.runsImage(row.then)
+					}
+					if words := r.words("default/web-n"); words != "" || r.updateRecords() > 1 {
+						t.Errorf("it says %q, with %d records", words, r.updateRecords())
+					}
+				})
+			})
+		}
+	}
+}
+
+// What works meanwhile is what the version that waited goes back to.
+func TestAVersionThatWaitedGoesBackToTheOneThatWorkedMeanwhile(t *testing.T) {
+	live(t, func(r *rig) {
+		answered := answers(r)
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		r.want(unready("img:2"))
+		r.after(2 * time.Second)
+		r.offline("img:3")
+		r.want(unready("img:3"))
+		r.after(time.Minute)
+		former := r.imageID()
+		r.runsImage("img:2")
+		answered.fail("readiness")
+		r.AddImage("img:3")
+		r.after(5 * time.Minute)
+		r.runsID(former)
+		r.isBack(former, "(img:3): it was not ready within 30s")
+	})
+}
+
+// What an edit of a stopped pod starts takes the place of a version that worked, too.
+func TestAVersionThatStartsAfterAStopIsOnTrial(t *testing.T) {
+	for _, isKilled := range []bool{false, true} {
+		for _, doc := range []string{unready("img:2"), elsewhere(unready("img:2"))} {
+			live(t, func(r *rig) {
+				answers(r, "readiness")
+				r.want(manifest("web", "img:1"))
+				r.after(time.Minute)
+				former := r.imageID()
+				r.stops("web")
+				r.after(time.Minute)
+				r.want(doc)
+				r.after(time.Minute)
+				r.isStopped("web")
+				if isKilled {
+					r.kill()
+					r.start()
+					r.want(doc)
+					r.after(time.Minute)
+				}
+				r.starts("web")
+				r.after(20 * time.Second)
+				r.runsImage("img:2")
+				r.after(time.Minute)
+				r.isBack(former, "it was not ready within 30s")
+			})
+		}
+	}
+}
+
+// An edit that is taken back while the pod is stopped leaves nothing.
+func TestAnEditThatIsTakenBackWhileThePodIsStoppedIsNoUpdate(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		r.stops("web")
+		r.after(time.Minute)
+		r.want(unready("img:2"))
+		r.after(time.Minute)
+		r.want(manifest("web", "img:1"))
+		r.starts("web")
+		r.after(5 * time.Minute)
+		r.stays("img:1")
+		if words := r.words("default/web-n"); words != "" || r.updateRecords() != 0 {
+			t.Errorf("it says %q, with %d records", words, r.updateRecords())
 		}
 	})
 }

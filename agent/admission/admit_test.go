@@ -77,6 +77,7 @@ func TestAdmit(t *testing.T) {
 		{"cpu just beside another", lines{requests("cpu: 1")}, []lines{{requests("cpu: 1")}}, nil, ""},
 		{"no request where nothing is left", lines{}, []lines{{requests("cpu: 3")}}, nil, ""},
 		{"memory", lines{requests("memory: 1001")}, none, nil, "OutOfmemory: Node didn't have enough resource: memory, requested: 1001, used: 0, capacity: 1k"},
+		{"more memory than a number can have", lines{requests("memory: 9223372036854775807"), "overhead: {memory: 9223372036854775807}"}, none, nil, "OutOfmemory: Node didn't have enough resource: memory, requested: 18446744073709551614, used: 0, capacity: 1k"},
 		{"cpu is said before memory", lines{requests("memory: 1001, cpu: 3")}, none, nil, "OutOfcpu: "},
 		{"memory is said before what is counted besides", lines{requests("memory: 1001, example.com/fpga: 2")}, none, nil, "OutOfmemory: "},
 		{"a request of nothing where nothing is left", lines{requests("cpu: 0")}, []lines{{requests("cpu: 3")}}, nil, ""},

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -48,6 +49,9 @@ func isExtended(name v1.ResourceName) bool {
 // amount returns a quantity in the form that people use: cores or thousandths of one, bytes with a
 // unit, or a number.
 func amount(name v1.ResourceName, q resource.Quantity) string {
+	if q.CmpInt64(math.MaxInt64/1000) > 0 { // more than these forms can have
+		return q.String()
+	}
 	if isExtended(name) || name == v1.ResourceCPU {
 		return resource.NewMilliQuantity(q.MilliValue(), resource.DecimalSI).String()
 	}

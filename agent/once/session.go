@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"monopod/agent/print"
-
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/print"
 	"monopod/manifests/defaults"
 )
 

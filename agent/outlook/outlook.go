@@ -184,7 +184,7 @@ func (out *Pod) onTrial(t *rollout.Trial, p, version *manifests.Pod, limits upda
 	switch {
 	case t.IsBack(version):
 		out.RolledBack = t.Line().Text
-	case t.Tries(p) && (out.Action == Restarted || out.Action == Replaced):
+	case t.Tries(p) && limits.Within > 0 && (out.Action == Restarted || out.Action == Replaced):
 		out.Trial = "the version that runs comes back, if it works, unless this one is ready within " + limits.Within.String() + " and stays so for " + limits.Stable.String()
 	}
 }

@@ -89,8 +89,11 @@ func (d Decision) terminated(r *Record, w *World) Decision {
 // is offered.
 func (d Decision) goesOn(r *Record, w *World) Decision {
 	t := r.Trial
-	if d.Halt.Reason != "" {
+	switch {
+	case d.Halt.Reason != "":
 		t = t.Halted()
+	case r.Offered != nil && manifests.Same(d.Run, r.Offered):
+		t = t.Started(r.Offered, w.Limits(r.Offered), w.Policy)
 	}
 	if t == nil || t.Tried == nil {
 		d.Trial = t

@@ -59,7 +59,7 @@ func (r *Record) Foreseen(d *Decision) (texts []string) {
 // Chosen returns the version of a pod that runs if the manifests give p, and its trial, present or
 // past; nil: none. The version is p, or the restored former version.
 func (r *Record) Chosen(p *manifests.Pod, w *World) (*manifests.Pod, *Trial) {
-	chosen, trial := r.Trial.Candidate(Offer{New: p, Given: r.Offered, Runs: r.Running(), Policy: w.Policy, Limits: w.Limits(p)})
+	chosen, trial := r.Trial.Candidate(Offer{New: p, Given: r.Offered, Runs: r.Present(), Policy: w.Policy, Limits: w.Limits(p)})
 	if trial != nil && chosen == trial.Pinned {
 		return chosen, trial
 	}
@@ -68,5 +68,5 @@ func (r *Record) Chosen(p *manifests.Pod, w *World) (*manifests.Pod, *Trial) {
 
 // Tries reports whether this trial is, or will be, of p.
 func (t *Trial) Tries(p *manifests.Pod) bool {
-	return t != nil && t.isTried(p) && !t.Unfit && t.Reason == ""
+	return t != nil && (t.isTried(p) || t.Next == p) && !t.Unfit && t.Reason == ""
 }

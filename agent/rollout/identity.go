@@ -17,6 +17,15 @@ func (r *Record) Identity() (p *manifests.Pod, over bool) {
 	return r.Accepted, r.Over
 }
 
+// Present returns that version, unless it has ended; nil: there is none.
+func (r *Record) Present() *manifests.Pod {
+	p, over := r.Identity()
+	if over {
+		return nil
+	}
+	return p
+}
+
 // Identify returns the version that a manifest gives, with the uid that it has as the pod's
 // version: the uid of the pod if it replaces the running version in place, else its own. A version
 // that was already identified keeps its uid: it may have been accepted since.

@@ -31,6 +31,7 @@ type Trial struct {
 	Same   []string          // what Tried has in common with Former, if it is an in-place update: see update.Unchanged
 	Reason string            // why Tried is rolled back; "": it is not
 	Asked  *checkpoint.Asked // the rollback was requested; nil: Tried does not work
+	Next   *manifests.Pod    // the version that the manifest gives while Tried still runs; nil: Tried, or none was offered since
 	Found  time.Time         // when that was found; zero: by a previous agent
 	Output string            // the last output of its containers that explains the failure, in lines; "": not known, or none
 
@@ -51,7 +52,7 @@ type Trial struct {
 type Offer struct {
 	New    *manifests.Pod // as its manifest gives it
 	Given  *manifests.Pod // the last choice; nil: none since the agent started
-	Runs   *manifests.Pod // the version that was started last and has not ended; nil: none
+	Runs   *manifests.Pod // the version that runs, or ran when its owner stopped it, and has not ended; nil: none
 	Unread bool           // New is from its checkpoint: the content of its manifest is not known
 	Limits update.Limits  // the limits of New
 	Policy string         // the update policy, see update.Planned
@@ -69,6 +70,8 @@ func (t *Trial) Candidate(o Offer) (*manifests.Pod, *Trial) {
 		return begin(o, t.Changes)
 	case t.Tried != nil && t.Tried.Digest == o.New.Digest:
 		return t.again(o)
+	case t.isOf(o):
+		return t.beside(o)
 	case t.Pinned != nil && t.Pinned.Digest == o.New.Digest && (t.Former.Digest != o.New.Digest || o.Unread):
 		return t.unread(o)
 	case t.Former.Digest == o.New.Digest && o.Unread:
@@ -77,15 +80,62 @@ func (t *Trial) Candidate(o Offer) (*manifests.Pod, *Trial) {
 		return t.reverted(o)
 	case o.Limits.Within == 0:
 		return o.New, nil
-	case t.IsOn() && t.isTried(o.Runs) && !o.starts(): // the running version stays on trial
-		next := *t
-		next.Changes++
-		return o.New, next.tries(o)
+	case t.IsOn() && o.Runs != nil && o.Runs.Digest == o.New.Digest: // it started when the record was of the version before
+		return o.New, t.started(o.New, o.Policy)
 	case !o.starts() && !t.isTried(o.Runs):
 		return o.New, nil
 	}
 	next := (&Trial{Former: t.Former, Images: t.Images, Pinned: t.Pinned, Worked: t.Worked, Safe: t.Safe, Changes: t.Changes + 1}).tries(o)
 	return next.until(o), next
+}
+
+// isOf reports whether the version that runs is on trial, or has just failed, while the manifest
+// gives another one. That one may have to wait: until it starts the trial goes on, so that a version
+// that does not work gives way meanwhile. A version that comes after the verdict ends the trial.
+func (t *Trial) isOf(o Offer) bool {
+	switch {
+	case !t.isTried(o.Runs) || t.Unfit || t.Asked != nil || t.Pinned == nil:
+		return false
+	case t.Reason == "":
+		return t.Safe
+	}
+	return o.Given == nil || t.Next != nil && t.Next.Digest == o.New.Digest
+}
+
+// beside returns the version that is offered while the running one is on trial, and the trial of
+// the latter. Once that has failed, the former version comes first.
+func (t *Trial) beside(o Offer) (*manifests.Pod, *Trial) {
+	next := *t
+	next.Next = o.New
+	if t.Former.Digest == o.New.Digest || t.Reason != "" && t.Judged {
+		next.Pinned = of(t.Pinned, o.New.File)
+		return next.Pinned, &next
+	}
+	return o.New, &next
+}
+
+// started returns the trial once another version than the one on trial runs. If nothing of that
+// started, the watch goes on.
+func (t *Trial) started(p *manifests.Pod, policy string) *Trial {
+	next := &Trial{Former: t.Former, Images: t.Images, Pinned: t.Pinned, Worked: t.Worked, Safe: t.Safe, Changes: t.Changes + 1}
+	if p.Digest == t.Pinned.Digest {
+		return next
+	}
+	if update.Planned(t.Tried, p, policy).Kind < update.Restart {
+		next.Watch, next.Health, next.Ended = t.Watch, t.Health, t.Ended
+	}
+	return next.tries(Offer{New: p, Policy: policy})
+}
+
+// Started is for the version that runs from now on; limits are those that it must meet.
+func (t *Trial) Started(p *manifests.Pod, limits update.Limits, policy string) *Trial {
+	switch {
+	case !t.IsOn() || p == nil || t.isTried(p):
+		return t
+	case limits.Within == 0 && p.Digest != t.Pinned.Digest:
+		return nil
+	}
+	return t.started(p, policy)
 }
 
 // isTried reports whether p is the version on trial, or was.
@@ -129,7 +179,7 @@ func (t *Trial) until(o Offer) *manifests.Pod {
 	switch {
 	case (t.Safe || t.Unfit) && !(isAsked && o.Given != nil):
 		return o.New
-	case o.Given != nil:
+	case o.Given != nil && o.Given.Digest != o.New.Digest:
 		return o.Given
 	case o.Runs != nil:
 		return o.Runs
@@ -395,6 +445,8 @@ func (t *Trial) Line() Line {
 	case t == nil || t.Tried == nil:
 	case t.Stuck != "":
 		return Line{Pod: t.Tried, Text: "what it may have to go back to is not on disk: " + t.Stuck}
+	case t.Reason != "" && t.Judged && t.Next != nil:
+		return Line{Pod: t.Next, Text: t.told()}
 	case t.Reason != "" && t.Judged:
 		return Line{Pod: t.Tried, Text: t.told(), Final: true}
 	}

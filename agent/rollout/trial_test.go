@@ -130,6 +130,9 @@ func (s *tale) starts() {
 	s.chooses(second, first, "img:2")
 }
 
+// runs lets another version take the place of the one on trial.
+func (s *tale) runs(p *manifests.Pod) { s.trial = s.trial.Started(p, asked, "") }
+
 // fails lets it fail, and be rolled back.
 func (s *tale) fails() *manifests.Pod {
 	s.Helper()
@@ -257,6 +260,7 @@ func TestTheFormerVersionIsTheLastThatWasNotInDoubt(t *testing.T) {
 	s.looks(second, update.Health{Seen: true}, time.Second)
 	before := s.trial.Changes
 	s.chooses(third, second, "img:3") // the disk has what it takes to go back
+	s.runs(third)
 	if s.trial.Changes <= before {
 		t.Errorf("%d changes, %d before", s.trial.Changes, before)
 	}
@@ -272,6 +276,7 @@ func TestATrialGoesOnOverAnEditThatStartsNothing(t *testing.T) {
 	s.looks(second, update.Health{Seen: true}, 20*time.Second)
 	before := s.trial.Changes
 	s.chooses(labelled, second, "img:2")
+	s.runs(labelled)
 	if s.trial.Changes <= before {
 		t.Errorf("%d changes, %d before", s.trial.Changes, before)
 	}
@@ -280,6 +285,57 @@ func TestATrialGoesOnOverAnEditThatStartsNothing(t *testing.T) {
 	}
 	s.saves()
 	s.chooses(labelled, labelled, "sha256:1")
+}
+
+// Another version may have to wait. What runs meanwhile goes on to show what it does: the former
+// version comes back, whether the manifest gives that or a third one, and the third one follows it.
+func TestATrialGoesOnWhileAnotherVersionWaits(t *testing.T) {
+	bad := update.Health{Seen: true}
+	for _, given := range []*manifests.Pod{first, third} {
+		for _, isKilled := range []bool{false, true} {
+			s, want := startedTrial(t), map[bool]string{true: "img:3", false: "sha256:1"}[given == third]
+			s.starts()
+			s.looks(second, bad, 20*time.Second)
+			s.chooses(given, second, want)
+			if got := s.looks(second, bad, 10*time.Second); got != RollBack {
+				t.Fatalf("%s waits: %v", want, got)
+			}
+			s.chooses(given, second, want, func(o *Offer) { o.Given = given }) // until that is saved
+			s.saves()
+			var back *manifests.Pod
+			if isKilled {
+				s.restarts("a boot", second)
+				back = s.chooses(given, second, "sha256:1", func(o *Offer) { o.Given = nil })
+			} else {
+				back = s.chooses(given, second, "sha256:1", func(o *Offer) { o.Given = given })
+			}
+			if line := s.trial.Line(); !s.trial.IsBack(back) || line.Pod != given || line.Final {
+				t.Errorf("%s waits: %+v", want, line)
+			}
+			s.chooses(given, second, "sha256:1", func(o *Offer) { o.Given = back }) // the next snapshot
+			s.chooses(given, back, want)
+			if line := s.trial.Line(); line.Text != "" {
+				t.Errorf("%s: %+v", want, line)
+			}
+		}
+	}
+}
+
+// An agent that dies before the record says which version is on trial leaves it there.
+func TestAVersionThatStartedBesideAnotherStaysOnTrial(t *testing.T) {
+	s := startedTrial(t)
+	s.starts()
+	s.saves()
+	s.chooses(third, second, "img:3")
+	s.restarts("a boot", third)
+	s.chooses(third, third, "img:3", func(o *Offer) { o.Given = nil })
+	if !s.trial.IsOn() || s.trial.Tried != third {
+		t.Errorf("%+v", s.trial)
+	}
+	s.runs(first)
+	if s.trial != nil && s.trial.Tried != first {
+		t.Errorf("%+v", s.trial)
+	}
 }
 
 func TestWhatStartsNothingIsNotOnTrial(t *testing.T) {

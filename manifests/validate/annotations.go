@@ -30,6 +30,7 @@ func (c *checker) annotations(p *field.Path) {
 	c.backOff(p)
 	c.order(p)
 	c.update(p)
+	c.job(p.Key(annotations.Job))
 	c.cdi(p)
 }
 
@@ -139,15 +140,21 @@ func (c *checker) order(p *field.Path) {
 	if !ok || len(after) > maxAnnotations { // their size is reported for all annotations together
 		return
 	}
-	seen := map[string]bool{}
-	for _, name := range strings.Split(after, ",") {
-		if strings.TrimSpace(name) == "" {
-			c.add(field.Invalid(p.Key(annotations.StartAfter), after, mustBe(annotations.StartAfter)))
-			continue
-		}
+	names := strings.Split(after, ",")
+	if slices.ContainsFunc(names, func(name string) bool { return strings.TrimSpace(name) == "" }) {
+		c.add(field.Invalid(p.Key(annotations.StartAfter), decode.Clip(after), mustBe(annotations.StartAfter)))
+		return
+	}
+	times := map[string]int{}
+	for _, name := range names {
 		key, bad := annotations.PodReference(c.pod.Namespace, name)
-		c.invalid(p.Key(annotations.StartAfter), strings.TrimSpace(name), bad)
-		unique(c, seen, p.Key(annotations.StartAfter), key.String())
+		times[key.String()]++
+		switch times[key.String()] {
+		case 1:
+			c.invalid(p.Key(annotations.StartAfter), strings.TrimSpace(name), bad)
+		case 2:
+			c.add(field.Duplicate(p.Key(annotations.StartAfter), key.String()))
+		}
 	}
 }
 
@@ -165,6 +172,15 @@ func (c *checker) update(p *field.Path) {
 		if _, _, ok := annotations.LockIn(c.pod, file); !ok {
 			c.add(field.Invalid(p.Key(annotations.UpdateLock), file, mustBe(annotations.UpdateLock)))
 		}
+	}
+}
+
+// job checks the annotation that monopod sets on the pod of a Job; a manifest that was written from
+// such a pod has it, too.
+func (c *checker) job(p *field.Path) {
+	text, there := c.pod.Annotations[annotations.Job]
+	if _, ok := annotations.JobRetriesOf(c.pod); there && !ok {
+		c.addLately(p, decode.Invalid(field.Invalid(nil, decode.Clip(text), "must be Never or OnFailure, a slash and a number, such as Never/6, on a pod with restartPolicy OnFailure")))
 	}
 }
 

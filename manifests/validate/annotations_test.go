@@ -42,6 +42,24 @@ func TestAnAnnotationThatMonopodDoesNotKnowIsRefused(t *testing.T) {
 	}
 }
 
+func TestTheAnnotationOfAJobsPodIsChecked(t *testing.T) {
+	const wrong = `metadata.annotations[monopod.job]: Invalid value: "VALUE": must be Never or OnFailure, a slash and a number, such as Never/6, on a pod with restartPolicy OnFailure`
+	for _, row := range []struct {
+		value, policy string
+		isWrong       bool
+	}{
+		{"Never/6", "OnFailure", false}, {"OnFailure/0", "OnFailure", false},
+		{"Never/6", "Never", true}, {"Never/-1", "OnFailure", true}, {"Always/6", "OnFailure", true}, {"6", "OnFailure", true}, {"Never/9999999999", "OnFailure", true},
+	} {
+		want := ""
+		if row.isWrong {
+			want = strings.Replace(wrong, "VALUE", row.value, 1)
+		}
+		_, problems := documents.Decode("/m/x.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {monopod.job: '"+row.value+"'}}\nspec: {restartPolicy: "+row.policy+", containers: [{name: c, image: i}]}\n"), node1)
+		checkProblems(t, problems, want)
+	}
+}
+
 // Nothing is said of other programs' annotations, however much their names look like monopod's.
 func TestAnnotationsOfOtherProgramsAreTheirs(t *testing.T) {
 	for _, name := range []string{
@@ -71,6 +89,8 @@ func TestOrderAnnotations(t *testing.T) {
 	tests := []struct{ name, annotations, want string }{
 		{"a pod of the same namespace", "monopod.start-after: db", ""},
 		{"pods of several", "monopod.start-after: 'db, x/cache ,y/z.w'", ""},
+		{"one that is named often", "monopod.start-after: 'db, a, db, db, db'", after + `Duplicate value: "default/db"`},
+		{"no names at all", "monopod.start-after: ',,,'", after + `Invalid value: ",,,": must be names of pods`},
 		{"a time limit", "monopod.start-after: db, monopod.start-after-timeout: 1m30s", ""},
 		{"no name", "monopod.start-after: ''", after + `Invalid value: "": must be names of pods`},
 		{"a name too few", "monopod.start-after: 'db,'", after + `Invalid value: "db,": must be names of pods`},
