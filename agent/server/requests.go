@@ -29,6 +29,7 @@ type Request struct {
 	method string
 	paths  []string // as in http.ServeMux
 	body   int64    // how long its body may be, in bytes; 0: it has none
+	early  bool     // it needs not know what pods there are to be
 	late   string   // what it means that its time is over
 	do     func(ctx context.Context, r *http.Request) (any, error)
 }
@@ -86,7 +87,7 @@ func OfPodOrNode(verb string, do func(ctx context.Context, pod types.NamespacedN
 
 // OfImages is a request such as "prune" about images. What do returns is the answer, as JSON.
 func OfImages(verb string, do func(ctx context.Context, query url.Values) (any, error)) Request {
-	return Request{method: http.MethodPost, paths: []string{"/images/" + verb},
+	return Request{method: http.MethodPost, paths: []string{"/images/" + verb}, early: true,
 		late: "the runtime did not answer within 20s: is it stuck?",
 		do:   func(ctx context.Context, r *http.Request) (any, error) { return do(ctx, r.URL.Query()) }}
 }
@@ -121,14 +122,22 @@ func (q Request) serve(s *Server, _ bool, w http.ResponseWriter, r *http.Request
 	r.Body = http.MaxBytesReader(w, r.Body, q.body)
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
-	select {
-	case <-s.config.Begun:
-	case <-ctx.Done():
+	if !q.early && !s.hasBegun(ctx) {
 		http.Error(w, "the agent has only just started and has not read its manifests within 20s: does their disk answer?", http.StatusServiceUnavailable)
 		return
 	}
 	done, err := q.do(ctx, r)
 	answer(w, done, err, q.late)
+}
+
+// hasBegun waits until the agent knows what pods there are to be, and reports whether it does.
+func (s *Server) hasBegun(ctx context.Context) bool {
+	select {
+	case <-s.config.Begun:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // answer answers a request; late is what it means that its time was over.

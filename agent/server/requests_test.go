@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http/httptest"
+	"net/url"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,4 +45,16 @@ func TestRequestsWaitUntilTheAgentKnowsItsPods(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Images can be asked for at any time: somebody may load what the pods need.
+func TestRequestsAboutImagesDoNotWaitForThePods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := httptest.NewRecorder()
+		q := OfImages("pull", func(context.Context, url.Values) (any, error) { return "pulled", nil })
+		q.serve(&Server{config: Config{Begun: make(chan struct{})}}, true, answer, httptest.NewRequest("POST", "/images/pull", nil))
+		if answer.Code != 200 {
+			t.Errorf("answer %d %q", answer.Code, answer.Body)
+		}
+	})
 }

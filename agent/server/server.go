@@ -59,8 +59,8 @@ type Config struct {
 	ManifestText func(ctx context.Context, path string) (text []byte, why string)
 	// Requests are the owner's requests that the agent takes.
 	Requests []Request
-	// Begun is closed once the agent knows what pods there are to be, which requests wait for; nil:
-	// it does.
+	// Begun is closed once the agent knows what pods there are to be, which requests wait for, but
+	// those about images; nil: it does.
 	Begun <-chan struct{}
 
 	// Handlers are more paths, added to the server's own.
