@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	registry "github.com/google/go-containerregistry/pkg/v1"
@@ -35,33 +34,27 @@ type controlPlane struct {
 	client  *http.Client // of who may do everything
 }
 
-// theFour are the names of its pods.
+// theFour are the names of its pods, programs and images.
 var theFour = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 // programs returns the paths of what make test-handover has built, by name.
-func programs(t *testing.T) map[string]string {
-	t.Helper()
+func programs() map[string]string {
 	all := map[string]string{}
 	for _, path := range strings.Fields(os.Getenv("MONOPOD_CONTROL_PLANE")) {
 		all[filepath.Base(path)] = path
 	}
-	if len(all) == 0 {
-		t.Skip("MONOPOD_CONTROL_PLANE names no programs: make test-handover")
-	}
 	return all
 }
 
-// planeImage is one image with the four programs. Its layer is compressed once.
+// planeImage is one image with the four programs, so that their layer is compressed once.
 var planeImage = sync.OnceValues(func() (registry.Image, error) {
 	var entries []rig.Entry
-	for _, path := range strings.Fields(os.Getenv("MONOPOD_CONTROL_PLANE")) {
-		if name := filepath.Base(path); name != "kubeadm" {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return nil, err
-			}
-			entries = append(entries, rig.Entry{Path: "bin/" + name, Data: data})
+	for _, name := range theFour {
+		data, err := os.ReadFile(programs()[name])
+		if err != nil {
+			return nil, err
 		}
+		entries = append(entries, rig.Entry{Path: "bin/" + name, Data: data})
 	}
 	return rig.NewImage(nil, entries...)
 })
@@ -69,7 +62,10 @@ var planeImage = sync.OnceValues(func() (registry.Image, error) {
 // newControlPlane writes the manifests of a control plane for the agent, and serves their images.
 func newControlPlane(h *handover) *controlPlane {
 	h.Helper()
-	kubeadm := programs(h.T)["kubeadm"]
+	kubeadm := programs()["kubeadm"]
+	if kubeadm == "" {
+		h.Skip("MONOPOD_CONTROL_PLANE names no programs: make test-handover")
+	}
 	p := &controlPlane{handover: h, dir: filepath.Join(h.agent.Dir, "kubeadm/etc/kubernetes"), address: h.rig.Network.Gateway()}
 	root := filepath.Join(h.agent.Dir, "kubeadm")
 	check(h.T, os.MkdirAll(root, 0o755))

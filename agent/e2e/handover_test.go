@@ -247,10 +247,11 @@ func (h *handover) passed(dir string) {
 	})
 	check(h.T, os.Remove(file))
 	h.until(pod+" is gone", func() error {
-		if n := len(h.sandboxes(pod)); n > 0 {
-			return fmt.Errorf("it has %d sandboxes", n)
+		logs, err := filepath.Glob(filepath.Join(h.agent.PodLogs, h.ns+"_"+name(pod)+"_*")) // which a kubelet removes last
+		if n := len(h.sandboxes(pod)); n+len(logs) > 0 {
+			return fmt.Errorf("it has %d sandboxes and the logs %q", n, logs)
 		}
-		return nil
+		return err
 	})
 }
 
