@@ -47,6 +47,7 @@ func (w *world) exits(code int, in, out, errs, name string, args ...string) {
 // runsCommandsInContainers shows streams, exit codes and terminals of exec, with
 // and without the agent.
 func runsCommandsInContainers(w *world) {
+	w.agent.Settings += "evictionHard: {nodefs.available: 0%, imagefs.available: 0%}\n" // ps tells of a full disk, which another one may be
 	w.start()
 	w.write("web", sleeper)
 	w.running("web")
