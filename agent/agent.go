@@ -263,7 +263,7 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 		},
 		Events:   a.events,
 		Handlers: a.pages(), Watch: a.metrics.Serve,
-		Requests: a.requests(), Begun: a.sync.begun,
+		Requests: a.requests(), PodsKnown: a.sync.podsKnown,
 		Running:  func(ctx context.Context) ([]v1.Pod, error) { return overview.Running(ctx, a.watch.Lister) },
 		Settings: func() map[string]any { return a.live.Load().Configz() },
 		Trends:   a.trends.Of, Usage: a.nodeUsage, ManifestText: a.texts.read,

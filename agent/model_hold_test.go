@@ -102,7 +102,7 @@ func (w *walk) letAll() {
 	if !w.up {
 		w.launch()
 	}
-	<-w.sync.begun // the endpoint waits for this
+	<-w.sync.podsKnown // requests wait for that
 	w.releasePods()
 	for name, stop := range w.sync.holds.State().Stopped {
 		if !stop.Starts {

@@ -81,18 +81,18 @@ type syncLoop struct {
 	swept    bool // status files of unknown pods were removed
 	strays   bool // stray pods are to be looked for: those without manifest and checkpoint
 
-	born   time.Time
-	woken  wake.Slot     // settings that affect pods have changed
-	known  atomic.Bool   // the manifests were read at least once
-	begun  chan struct{} // closed once the loop knows what pods there are to be
-	turned atomic.Int64  // last turn of the loop, in ns since born: independent of changes of the clock
+	born      time.Time
+	woken     wake.Slot     // settings that affect pods have changed
+	known     atomic.Bool   // the manifests were read at least once
+	podsKnown chan struct{} // closed once the loop knows what pods there are to be
+	turned    atomic.Int64  // last turn of the loop, in ns since born: independent of changes of the clock
 }
 
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dirs []string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, previous: store.Previous, needs: needs, faults: faults{shared},
 		woken: wake.New(), asked: wake.New(), holds: &hold.Store{}, facts: make(chan factsRead), came: make(chan []string), pasts: make(chan []pastRead),
-		restarts: make(chan *worker.RestartRequest), outlooks: make(chan *outlookRequest), versions: make(chan *versionsRequest), rollback: make(chan *rollbackRequest), empty: make(chan struct{}), begun: make(chan struct{})}
+		restarts: make(chan *worker.RestartRequest), outlooks: make(chan *outlookRequest), versions: make(chan *versionsRequest), rollback: make(chan *rollbackRequest), empty: make(chan struct{}), podsKnown: make(chan struct{})}
 	l.pods.agenda = newAgenda()
 	l.pods.inherit(checkpoints)
 	l.born, l.table = time.Now(), admission.NewTable(shared.Disk.Machine.Facts, checkpoints, l.faults.uncounted)
@@ -325,7 +325,7 @@ func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 		l.known.Store(true)
 	}
 	if before == nil {
-		close(l.begun)
+		close(l.podsKnown)
 	}
 }
 

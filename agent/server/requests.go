@@ -122,7 +122,7 @@ func (q Request) serve(s *Server, _ bool, w http.ResponseWriter, r *http.Request
 	r.Body = http.MaxBytesReader(w, r.Body, q.body)
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
-	if !q.early && !s.hasBegun(ctx) {
+	if !q.early && !s.knowsPods(ctx) {
 		http.Error(w, "the agent has only just started and has not read its manifests within 20s: does their disk answer?", http.StatusServiceUnavailable)
 		return
 	}
@@ -130,10 +130,10 @@ func (q Request) serve(s *Server, _ bool, w http.ResponseWriter, r *http.Request
 	answer(w, done, err, q.late)
 }
 
-// hasBegun waits until the agent knows what pods there are to be, and reports whether it does.
-func (s *Server) hasBegun(ctx context.Context) bool {
+// knowsPods waits until the agent knows what pods there are to be, and reports whether it does.
+func (s *Server) knowsPods(ctx context.Context) bool {
 	select {
-	case <-s.config.Begun:
+	case <-s.config.PodsKnown:
 		return true
 	case <-ctx.Done():
 		return false

@@ -24,12 +24,12 @@ func TestRequestsWaitUntilTheAgentKnowsItsPods(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				begun, answer := make(chan struct{}), httptest.NewRecorder()
-				s := &Server{config: Config{Begun: begun}}
+				known, answer := make(chan struct{}), httptest.NewRecorder()
+				s := &Server{config: Config{PodsKnown: known}}
 				early := false
 				q := Forget(func(context.Context, string, string) (*status.Forgotten, error) {
 					select {
-					case <-begun:
+					case <-known:
 					default:
 						early = true
 					}
@@ -37,7 +37,7 @@ func TestRequestsWaitUntilTheAgentKnowsItsPods(t *testing.T) {
 				})
 				go q.serve(s, true, answer, httptest.NewRequest("POST", "/forget/a/b", nil))
 				time.Sleep(row.after)
-				close(begun)
+				close(known)
 				synctest.Wait()
 				if early || answer.Code != row.code || answer.Body.String() != row.body {
 					t.Errorf("answer %d %q, before the pods are known: %v", answer.Code, answer.Body, early)
@@ -52,7 +52,7 @@ func TestRequestsAboutImagesDoNotWaitForThePods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := httptest.NewRecorder()
 		q := OfImages("pull", func(context.Context, url.Values) (any, error) { return "pulled", nil })
-		q.serve(&Server{config: Config{Begun: make(chan struct{})}}, true, answer, httptest.NewRequest("POST", "/images/pull", nil))
+		q.serve(&Server{config: Config{PodsKnown: make(chan struct{})}}, true, answer, httptest.NewRequest("POST", "/images/pull", nil))
 		if answer.Code != 200 {
 			t.Errorf("answer %d %q", answer.Code, answer.Body)
 		}

@@ -59,9 +59,9 @@ type Config struct {
 	ManifestText func(ctx context.Context, path string) (text []byte, why string)
 	// Requests are the owner's requests that the agent takes.
 	Requests []Request
-	// Begun is closed once the agent knows what pods there are to be, which requests wait for, but
+	// PodsKnown is closed once the agent knows what pods there are to be, which requests wait for, but
 	// those about images; nil: it does.
-	Begun <-chan struct{}
+	PodsKnown <-chan struct{}
 
 	// Handlers are more paths, added to the server's own.
 	Handlers []Handler
@@ -77,10 +77,10 @@ func (c Config) filled() Config {
 	if c.NoTCP == nil {
 		c.NoTCP = func(error) {}
 	}
-	if c.Begun == nil {
-		begun := make(chan struct{})
-		close(begun)
-		c.Begun = begun
+	if c.PodsKnown == nil {
+		known := make(chan struct{})
+		close(known)
+		c.PodsKnown = known
 	}
 	if c.Images == nil {
 		c.Images = func(context.Context) (*status.Images, error) { return &status.Images{}, nil }

@@ -165,7 +165,8 @@ func jitter(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 
-// poll asks once. It returns the delay that the server asks for. A body with the same content as the last is not returned again.
+// poll asks once. It returns the delay that the server asks for. A body with the same content as the
+// last is not returned again.
 func (f *Fetcher) poll(ctx context.Context) (manifests.Answer, time.Duration) {
 	a, after, err := f.get(ctx)
 	f.trust.watch(err, time.Now())
