@@ -338,6 +338,17 @@ func TestAVersionThatStartedBesideAnotherStaysOnTrial(t *testing.T) {
 	}
 }
 
+// A version that waited, beside one that works now, starts once the record of its trial is saved, though
+// it was offered all the time.
+func TestAVersionThatWaitedStartsOnceItsRecordIsSaved(t *testing.T) {
+	s := &tale{T: t, now: time.Now()}
+	s.chooses(third, second, "img:2", func(o *Offer) { o.Given = second })
+	offered := func(o *Offer) { o.Given = third }
+	s.chooses(third, second, "img:2", offered)
+	s.saves()
+	s.chooses(third, second, "img:3", offered)
+}
+
 func TestWhatStartsNothingIsNotOnTrial(t *testing.T) {
 	s := startedTrial(t)
 	if s.chooses(byImage("img:1", "two"), first, "img:1"); s.trial != nil {
