@@ -180,10 +180,10 @@ func (r *resolution) keep(key Key) {
 		r.pods[key] = pod
 	case len(list) > 0:
 		r.take(key, list[0])
-	case r.refused[key] != "":
-		r.pods[key], r.held[key] = pod.In(r.refused[key]), true // moved, and made invalid at the same time
 	case f != nil && f.mayGive():
 		r.pods[key], r.held[key] = pod, f.wrong()
+	case r.refused[key] != "":
+		r.pods[key], r.held[key] = pod.In(r.refused[key]), true // moved, and made invalid at the same time
 	case r.doubt != "": // its file is there and may be another one
 		r.pods[key], r.kept = pod, true
 	case !proven: // another file may give it at once

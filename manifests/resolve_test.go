@@ -35,14 +35,28 @@ func TestAPodOfAFolderThatProvesNothingMayChange(t *testing.T) {
 	p.expect("a@x.yaml=nginx b@b.yaml=busybox folder ?")
 }
 
-// The file that names a pod and is wrong about it holds it, not one that cannot be read.
-func TestAPodThatMovedWithATypoIsHeldByTheFileThatNamesIt(t *testing.T) {
+// A pod stays with its own file as long as that may give it, even beside one that names the pod and is wrong
+// about it: once both are mended, what runs is not replaced by the other's version.
+func TestAPodStaysWithItsFileWhileAnotherMisspellsIt(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, "a")
 	p := at(t, dir, nil)
 	p.put("a.yaml", "kind: [")
 	p.put("b.yaml", podYAML("a", "foo: bar"))
-	p.expect("a@b.yaml=busybox bad:a.yaml held:b.yaml bad:b.yaml ?")
+	p.expect("a@a.yaml=busybox held:a.yaml bad:a.yaml bad:b.yaml ?")
+	must(t, os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(podYAML("a")), 0o644))
+	p.put("b.yaml", image(podYAML("a"), "nginx"))
+	p.expect("a@a.yaml=busybox bad:b.yaml")
+}
+
+// A pod that moved is held by the file that names it and is wrong about it.
+func TestAPodThatMovedWithATypoIsHeldByTheFileThatNamesIt(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "a")
+	p := at(t, dir, nil)
+	p.put("a.yaml", podYAML("c"))
+	p.put("b.yaml", podYAML("a", "foo: bar"))
+	p.expect("a@b.yaml=busybox c@a.yaml=busybox held:b.yaml bad:b.yaml")
 }
 
 // A version with the uid of another pod does not count: the one before does.
