@@ -3,7 +3,6 @@ package node
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -52,14 +51,14 @@ func ReadFacts(cfg NodeSettings) (Facts, error) {
 	if err := unix.Uname(&u); err != nil {
 		return Facts{}, fmt.Errorf("kernel version: %w", err)
 	}
-	armor, _ := os.ReadFile("/sys/module/apparmor/parameters/enabled")
+	armor, _ := stats.ReadFile("/sys/module/apparmor/parameters/enabled")
 	return Facts{
 		Capacity:    capacity,
 		Allocatable: Allocatable(capacity, cfg.Reserved.Of(capacity)),
 		Labels:      nodeLabels(cfg.NodeName, cfg.NodeLabels),
 		Kernel:      parseKernel(unix.ByteSliceToString(u.Release[:])),
 		Sysctls:     cfg.AllowedUnsafeSysctls,
-		AppArmor:    strings.HasPrefix(string(armor), "Y"),
+		AppArmor:    strings.HasPrefix(armor, "Y"),
 	}, nil
 }
 
@@ -121,8 +120,8 @@ func nodeLabels(name string, set map[string]string) map[string]string {
 // onlineCPUs counts the logical CPUs in a file such as "0-3,6". The agent itself may be limited to
 // fewer, its pods are not.
 func onlineCPUs(path string) int64 {
-	list, err := os.ReadFile(path)
-	if n := countCPUs(strings.TrimSpace(string(list))); err == nil && n > 0 {
+	list, err := stats.ReadFile(path)
+	if n := countCPUs(strings.TrimSpace(list)); err == nil && n > 0 {
 		return n
 	}
 	return int64(runtime.NumCPU())
@@ -146,8 +145,8 @@ func hugePageSizes(dir string) map[int64]string {
 func HugePages(dir string) v1.ResourceList {
 	out := v1.ResourceList{}
 	for kib, d := range hugePageSizes(dir) {
-		text, _ := os.ReadFile(filepath.Join(d, "nr_hugepages"))
-		count, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		text, _ := stats.ReadFile(filepath.Join(d, "nr_hugepages"))
+		count, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 		if err != nil {
 			continue
 		}

@@ -2,7 +2,6 @@
 package node
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +19,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/podspec"
 	"monopod/agent/saidonce"
+	"monopod/agent/stats"
 	"monopod/cgroups"
 	"monopod/manifests"
 )
@@ -130,14 +131,14 @@ func hostIPs() []string {
 
 // memoryTotal returns the machine's memory in bytes.
 func memoryTotal(path string) (int64, error) {
-	b, err := os.ReadFile(path)
+	text, err := stats.ReadFile(path)
 	if err != nil {
 		return 0, fmt.Errorf("memory of the machine: %w", err)
 	}
-	for line := range bytes.Lines(b) {
-		f := bytes.Fields(line)
-		if len(f) >= 2 && string(f[0]) == "MemTotal:" {
-			kib, err := strconv.ParseInt(string(f[1]), 10, 64)
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) >= 2 && f[0] == "MemTotal:" {
+			kib, err := strconv.ParseInt(f[1], 10, 64)
 			return kib << 10, err
 		}
 	}

@@ -89,33 +89,36 @@ func (h hierarchy) readNumbers(path string) *use {
 	return u
 }
 
-// workingSet returns the memory of a cgroup that is not easily freed, in bytes; nil: unknown. It is
-// what the node measures every ten seconds, so nothing else is read.
+// workingSet returns the memory of a cgroup that is not easily freed, in bytes; nil: unknown. It
+// reads two files. The library reads six for the same, too many for what the node measures every
+// ten seconds and each pod in each minute.
 func (h hierarchy) workingSet(path string) *uint64 {
-	u := &use{}
+	stat, err := ReadFile(h.file("memory", path, "memory.stat"))
 	switch {
-	case !there(h.file("memory", path, "")):
-	case h.unified:
-		h.readMemoryV2(path, u)
-	default:
-		h.readMemoryV1(path, u)
+	case err != nil:
+		return nil
+	case !h.unified:
+		return less(number(h.file("memory", path, "memory.usage_in_bytes")), valueOf(stat, "total_inactive_file"))
 	}
-	return u.WorkingSet
+	used := number(h.file("", path, "memory.current"))
+	if anon, file := valueOf(stat, "anon"), valueOf(stat, "file"); used == nil && anon != nil && file != nil {
+		used = known(*anon + *file) // of the root, which has no memory.current
+	}
+	return less(used, valueOf(stat, "inactive_file"))
 }
 
 // glance returns the cpu time of a cgroup in ns and its memory that is not easily freed in bytes;
-// nil: unknown. It reads three files. The library reads ten for the same, too many for each pod in
-// each minute.
+// nil: unknown.
 func (h hierarchy) glance(path string) (cpu, memory *uint64) {
-	if h.unified {
-		cpu = keyed(h.file("", path, "cpu.stat"), "usage_usec")
-		if cpu != nil {
-			*cpu *= 1000
-		}
-		return cpu, less(number(h.file("", path, "memory.current")), keyed(h.file("", path, "memory.stat"), "inactive_file"))
+	if !h.unified {
+		return number(h.file("cpuacct", path, "cpuacct.usage")), h.workingSet(path)
 	}
-	return number(h.file("cpuacct", path, "cpuacct.usage")),
-		less(number(h.file("memory", path, "memory.usage_in_bytes")), keyed(h.file("memory", path, "memory.stat"), "total_inactive_file"))
+	stat, _ := ReadFile(h.file("", path, "cpu.stat"))
+	cpu = valueOf(stat, "usage_usec")
+	if cpu != nil {
+		*cpu *= 1000
+	}
+	return cpu, h.workingSet(path)
 }
 
 // readCPU reads the cpu time of a cgroup.

@@ -3,7 +3,6 @@ package stats
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/containerd/cgroups/v3/cgroup1"
 	v1 "github.com/containerd/cgroups/v3/cgroup1/stats"
@@ -48,11 +47,8 @@ func (h hierarchy) readRestV1(path string, u *use) {
 	u.Shares = number(h.file("cpu", path, "cpu.shares"))
 	u.Quota = number(h.file("cpu", path, "cpu.cfs_quota_us")) // -1 is no number
 	u.Period = number(h.file("cpu", path, "cpu.cfs_period_us"))
-	memory, _ := readFile(h.file("memory", path, "memory.stat"))
-	if _, rest, ok := strings.Cut(memory, "\ntotal_swap "); ok {
-		n, _, _ := strings.Cut(rest, "\n")
-		u.Swap = parse(n)
-	}
+	memory, _ := ReadFile(h.file("memory", path, "memory.stat"))
+	u.Swap = valueOf(memory, "total_swap")
 	if n := number(h.file("memory", path, "memory.memsw.limit_in_bytes")); n != nil {
 		u.SwapLimit = less(limit(*n), u.MemoryLimit)
 	}

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readFile returns the content of a kernel file. One sample of a busy node reads thousands, and
-// kernel files have no size for os.ReadFile to allocate.
-func readFile(path string) (string, error) {
+// ReadFile returns the content of a kernel file. One sample of a busy node reads thousands, and
+// kernel files have no size for os.ReadFile to allocate and nothing to poll for.
+func ReadFile(path string) (string, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", err
@@ -36,7 +36,7 @@ func readFile(path string) (string, error) {
 
 // number reads a file with one number; nil if it has none, as in "max".
 func number(path string) *uint64 {
-	text, err := readFile(path)
+	text, err := ReadFile(path)
 	if err != nil {
 		return nil
 	}
@@ -51,12 +51,9 @@ func parse(text string) *uint64 {
 	return &n
 }
 
-// keyed reads the number behind a key at the beginning of a line of a file; nil if there is none.
-func keyed(path, key string) *uint64 {
-	text, err := readFile(path)
-	if err != nil {
-		return nil
-	}
+// valueOf returns the number behind a key at the beginning of a line of a file's text; nil if there
+// is none.
+func valueOf(text, key string) *uint64 {
 	for line := range strings.Lines(text) {
 		if value, found := strings.CutPrefix(line, key+" "); found {
 			return parse(strings.TrimSpace(value))
@@ -67,7 +64,7 @@ func keyed(path, key string) *uint64 {
 
 // lines returns the fields of each line of a file.
 func lines(path string) [][]string {
-	text, err := readFile(path)
+	text, err := ReadFile(path)
 	if err != nil {
 		return nil
 	}
@@ -80,7 +77,7 @@ func lines(path string) [][]string {
 
 // readPressure reads a file such as /proc/pressure/cpu; nil if it is missing.
 func readPressure(path string) *cgroup2.PSIStats {
-	text, _ := readFile(path)
+	text, _ := ReadFile(path)
 	p := &cgroup2.PSIStats{}
 	for line := range strings.Lines(text) {
 		var kind string

@@ -135,11 +135,13 @@ func TestAPodWithoutACgroupHasNoTrend(t *testing.T) {
 func TestAGlanceSeesWhatIsToldElsewhere(t *testing.T) {
 	for tree, pod := range map[string]string{"v1": podV1, "v2": podV2} {
 		h := plant(t, tree).hierarchy()
-		u := &use{}
-		h.readCPU(pod, u)
+		u := h.read(pod)
 		cpu, memory := h.glance(pod)
-		if cpu == nil || memory == nil || *cpu != *u.CPU || *memory != *h.workingSet(pod) {
-			t.Errorf("%s: cpu %v, want %v; memory %v, want %v", tree, cpu, u.CPU, memory, h.workingSet(pod))
+		if cpu == nil || memory == nil || *cpu != *u.CPU || *memory != *u.WorkingSet {
+			t.Errorf("%s: cpu %v, want %v; memory %v, want %v", tree, cpu, *u.CPU, memory, *u.WorkingSet)
+		}
+		if node, want := h.workingSet("/"), h.read("/").WorkingSet; node == nil || *node != *want {
+			t.Errorf("%s: the node's memory is %v, want %d", tree, node, *want)
 		}
 		if cpu, memory = h.glance("/nowhere"); cpu != nil || memory != nil {
 			t.Errorf("%s: a cgroup that is not there has %v, %v", tree, cpu, memory)
