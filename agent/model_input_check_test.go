@@ -187,15 +187,17 @@ func (w *inputWalk) isHidden(name string) bool {
 }
 
 // notePending records which versions wait for what they lack. One takes the place of the pod's former
-// version once that is there, also when nothing that can be read gives it by then.
+// version once that is there, also when nothing that can be read gives it by then, or only another
+// than what the pod is of.
 func (w *inputWalk) notePending(now map[string]run) {
 	for _, name := range inputPods {
+		r, runs := now[name]
 		givers := w.givers(name)
-		if len(givers) > 0 {
+		if _, isOwn := givers[r.owner]; isOwn || !runs && len(givers) > 0 {
 			delete(w.pending, name)
 		}
 		for _, d := range givers {
-			if r, runs := now[name]; runs && d.image != r.image && w.lacks(name, now) {
+			if runs && d.image != r.image && w.lacks(name, now) {
 				w.pending[name] = append(w.pending[name], d.image)
 			}
 		}
