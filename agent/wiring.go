@@ -43,9 +43,10 @@ import (
 // beyond that.
 const startsPerCore = 4
 
-// stopsPerCore bounds how many containers stop at the same time: most of them only wait for their
-// process, but a runtime that is to kill a thousand at once answers nobody for minutes.
-const stopsPerCore = 128
+// stopsPerCore bounds how many containers stop at the same time, where the runtime keeps up with
+// that: one that is to kill too many at once answers nobody for minutes (containerd gives itself 10 s
+// to note each end, and tries again ever later).
+const stopsPerCore = 48
 
 // Options configures an agent beyond its settings.
 type Options struct {

@@ -240,7 +240,7 @@ func (r *rig) start() {
 	ws := &worker.Pool{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: overview.ProbeCounter(r.metrics)}, Cri: client,
 		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, Hosts: r.hosts, Cgroups: r.cgroups, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
 		CNI:   cnicache.Cache{Dir: filepath.Join(r.dir, "cni"), Log: log},
-		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), ContainerStops: slots.New(256), SandboxStops: slots.New(2), Removals: slots.New(2),
+		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), ContainerStops: slots.NewWindow(256), SandboxStops: slots.New(2), Removals: slots.New(2),
 		Suffix: settings.NameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans, StartFailed: new(Once).failed(),
 		StopsFirst: func(p *v1.Pod) bool { return update.StopsFirst(p, r.settings.Load().UpdateStrategy) }}
 	noErr(r.T, volume.RecordClaims(r.dir))

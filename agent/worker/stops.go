@@ -110,7 +110,8 @@ func (x *stops) run(ctx context.Context, st *stop, a plan.Action, behind []*stop
 	start := time.Now()
 	awaitAll(ctx, behind, left)
 	left -= time.Since(start).Truncate(time.Second)
-	err := x.pod.shared.ContainerStops.Do(ctx, st.tries > 0, func() error { return x.call(ctx, a.ID, max(left, plan.MinGrace)) })
+	left = max(left, plan.MinGrace)
+	err := x.pod.shared.ContainerStops.Do(ctx, st.tries > 0, left, func() error { return x.call(ctx, a.ID, left) })
 	return x.ended(ctx, st, a, err)
 }
 

@@ -135,9 +135,9 @@ func TestAStopWaitsForThoseBeforeIt(t *testing.T) {
 func TestAStopWaitsForASlot(t *testing.T) {
 	stopping(t, func(r *rig, a plan.Action) {
 		release := make(chan struct{})
-		r.pool.ContainerStops = slots.New(1)
+		r.pool.ContainerStops = slots.NewWindow(1)
 		go func() {
-			_ = r.pool.ContainerStops.Do(context.Background(), false, func() error { <-release; return nil })
+			_ = r.pool.ContainerStops.Do(context.Background(), false, time.Second, func() error { <-release; return nil })
 		}()
 		synctest.Wait()
 		before := r.Count("StopContainer")

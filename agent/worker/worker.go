@@ -47,12 +47,12 @@ type Pool struct {
 	Prober         probe.Prober
 	Watch          *pleg.Watch
 	Log            *slog.Logger
-	Sandboxes      *slots.Slots // for their creation
-	Containers     *slots.Slots // for their creation and start
-	ContainerStops *slots.Slots // for stops of containers; one that takes long gives its slot away
-	SandboxStops   *slots.Slots // for stops of sandboxes that no start waits for
-	Removals       *slots.Slots // for their removals
-	States         chan State   // to the sync loop
+	Sandboxes      *slots.Slots  // for their creation
+	Containers     *slots.Slots  // for their creation and start
+	ContainerStops *slots.Window // for stops of containers: as many as the runtime answers soon
+	SandboxStops   *slots.Slots  // for stops of sandboxes that no start waits for
+	Removals       *slots.Slots  // for their removals
+	States         chan State    // to the sync loop
 	Metrics        *metrics.Metrics
 	Born           time.Time                // when the first pod could be desired
 	Uids           *admission.UidHolders    // filled by the sync loop

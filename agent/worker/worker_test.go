@@ -98,7 +98,7 @@ func (r *rig) open(ctx context.Context, dir string) (end func()) {
 	r.root = root
 	r.pool = &Pool{Metrics: watch.Metrics, Cri: client, Images: image.New(client, image.Config{}), Store: store, Events: watch.Events, Watch: watch, Log: log,
 		Disk: &instance.Disk{Root: root, Machine: machine, Hosts: hosts, PodLogs: cfg.PodLogs, Rotator: rotator}, CNI: cnicache.Cache{Dir: filepath.Join(dir, "cni"), Log: log},
-		Sandboxes: slots.New(1), Containers: slots.New(1), ContainerStops: slots.New(2), SandboxStops: slots.New(1), Removals: slots.New(1), States: make(chan State, 100), Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
+		Sandboxes: slots.New(1), Containers: slots.New(1), ContainerStops: slots.NewWindow(2), SandboxStops: slots.New(1), Removals: slots.New(1), States: make(chan State, 100), Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
 		Settings: func() plan.PlanSettings { return settings.Plans(cfg) }, StopsFirst: func(*v1.Pod) bool { return false },
 		StartFailed: func(manifests.Key, string, int, string, string) {}}
 	var parts sync.WaitGroup
