@@ -126,10 +126,12 @@ for p in crio/*; do ldd $p || true; done | awk '$2 == "=>" && $3 ~ "^/" {print $
 func outlivesPowerCuts(b *box) error {
 	const (
 		warning = `monopod doctor | grep -F 'a power cut makes CRI-O delete all images'`
-		tells   = `monopod ps 2>&1 | grep -F '` + rig.Busybox + `'`
-		load    = `monopod images load /payload/images.tar; sync`
-		silent  = `rm -f /var/lib/crio/clean.shutdown.supported; if ` + warning + `; then false; fi`
-		back    = `rm -f /etc/crio/crio.conf.d/20-keep.conf; systemctl restart crio`
+		gone    = `no grep -qsF '"` + rig.Busybox + `"' /var/lib/containers/storage/overlay-images/images.json`
+		tells   = `monopod ps 2>&1 | grep -F 'unable to pull image' | grep -F '` + rig.Pause + `'
+systemctl show -P StatusText monopod | grep -x '2 pods: 2 waiting'`
+		load   = `monopod images load /payload/images.tar; sync`
+		silent = `rm -f /var/lib/crio/clean.shutdown.supported; if ` + warning + `; then false; fi`
+		back   = `rm -f /etc/crio/crio.conf.d/20-keep.conf; systemctl restart crio`
 	)
 	if err := b.pods(2); err != nil {
 		return err
@@ -138,7 +140,7 @@ func outlivesPowerCuts(b *box) error {
 		func() error { return b.until(warning) },
 		b.cut,
 		func() error { return b.until(tells) },
-		func() error { return b.all(load).err },
+		func() error { return b.all(gone, load).err },
 		func() error { return b.says(running(2)) },
 		func() error { return b.all(keepImages, silent).err },
 		b.cut,
