@@ -55,12 +55,11 @@ runtime_root = "/run/%[2]s"
 // keepImages is the setting of docs/cri-o.md without which a power cut deletes all images.
 const keepImages = `printf '[crio]\nclean_shutdown_file = ""\n' >/etc/crio/crio.conf.d/20-keep.conf; systemctl restart crio`
 
-// crioUnits are those that CRI-O comes with. Its programs are on the payload's disk.
+// crioUnits are those that CRI-O comes with.
 const crioUnits = `cat >/etc/systemd/system/crio.service <<'EOF'
 [Unit]
 Wants=network-online.target
 After=network-online.target
-RequiresMountsFor=/payload
 [Service]
 Type=notify
 ExecStart=/usr/local/bin/crio
@@ -77,7 +76,7 @@ EOF
 cat >/etc/systemd/system/crio-wipe.service <<'EOF'
 [Unit]
 Before=crio.service
-RequiresMountsFor=/var/lib/containers /payload
+RequiresMountsFor=/var/lib/containers
 [Service]
 Type=oneshot
 ExecStart=/usr/local/bin/crio wipe
@@ -89,8 +88,8 @@ EOF`
 // its own.
 func (b *box) useCRIO(driver string) error {
 	const install = `[ -e /usr/local/bin/crio ] || { systemctl disable -q --now containerd
-ln -s /payload/crio/* /usr/local/bin/; mkdir -p /etc/containers /etc/crio/crio.conf.d
-for f in /payload/libraries/*; do [ -e /usr/lib/x86_64-linux-gnu/${f##*/} ] || ln -s $f /usr/local/lib/; done; ldconfig
+cp /payload/crio/* /usr/local/bin/; mkdir -p /etc/containers /etc/crio/crio.conf.d
+for f in /payload/libraries/*; do [ -e /usr/lib/x86_64-linux-gnu/${f##*/} ] || cp $f /usr/local/lib/; done; ldconfig
 echo '{"default": [{"type": "insecureAcceptAnything"}]}' >/etc/containers/policy.json; }`
 	images := ""
 	for _, image := range []string{rig.Pause, rig.Busybox} {
