@@ -23,9 +23,10 @@
 # make deb     deb and rpm packages for amd64 and arm64 in bin/: VERSION=1.2.3
 # make image   an OCI image for both in bin/, of the program alone: VERSION=1.2.3
 # make vm      build and boot the Debian machine of make test-vm (root; Debian)
-# make test-vm trials under systemd on that machine: TRIALS='Killed|Clock' SHORT=1 (root; Debian)
+# make test-vm trials under systemd on that machine: TRIALS='Killed|Clock' SHORT=1, CRIO=DIR
+#              RUNTIME=runc (root; Debian)
 # make power-cuts cut the power of that machine while pods start, end and change, and see what
-#              is left (root; Debian): CUTS=5 SEED=1
+#              is left (root; Debian): CUTS=5 SEED=1 CRIO=DIR RUNTIME=runc
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -153,6 +154,7 @@ crio: root
 	@for program in crio pinns; do [ -x "$(CRIO)/$$program" ] || { echo "CRIO=$(CRIO) has no program $$program"; exit 1; }; done
 	@need=(); \
 	command -v conmon >/dev/null || need+=(conmon); \
+	command -v skopeo >/dev/null || need+=(skopeo); \
 	command -v $(or $(RUNTIME),runc) >/dev/null || need+=($(or $(RUNTIME),runc)); \
 	$(call install,$${need[*]})
 	@echo "CRI-O: $$("$(CRIO)/crio" --version | head -n 1), with $(or $(RUNTIME),runc), container events $(if $(filter 1,$(EVENTS)),on,off)"
@@ -236,11 +238,12 @@ vm-deps: deps
 	command -v gzip >/dev/null || need+=(gzip); \
 	$(call install,$${need[*]})
 
-vm: vm-deps bin/vm/disk.img
+vm: vm-deps $(if $(CRIO),crio) bin/vm/disk.img
 	$(VM) -trials '^$$'
 
-# TRIALS is a regular expression for their names; SHORT=1 leaves out those that take long.
-test-vm: vm-deps bin/vm/disk.img
+# TRIALS is a regular expression for their names; SHORT=1 leaves out those that take long. CRIO is a
+# folder with the programs crio and pinns: with it the machine has that CRI-O instead of containerd.
+test-vm: vm-deps $(if $(CRIO),crio) bin/vm/disk.img
 	$(VM) $(if $(SHORT),-short) -trials '$(TRIALS)'
 
 # The pages of the docs. MONOPOD_UPDATE=1 writes into them what the screens show: read the diff.
@@ -289,10 +292,10 @@ moments: deps
 	MONOPOD_E2E_MOMENTS=$(or $(MOMENTS),200) go test -tags e2e -count=1 -v -timeout 120m -run "^TestRandomMoments$$" ./agent/e2e
 
 # A line for each cut, which takes the next SEED. Exit code 2 if one cost anything.
-power-cuts: vm-deps bin/vm/disk.img
+power-cuts: vm-deps $(if $(CRIO),crio) bin/vm/disk.img
 	$(VM) -cuts $(or $(CUTS),5) -seed $(or $(SEED),1)
 
-VM = go run ./agent/e2e/vm -disk bin/vm
+VM = go run ./agent/e2e/vm -disk bin/vm $(if $(CRIO),-crio '$(CRIO)' -oci $(or $(RUNTIME),runc))
 
 deps: packages $(MONOPOD_CACHE)/containerd-$(CONTAINERD)/containerd
 

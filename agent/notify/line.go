@@ -2,6 +2,7 @@ package notify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,10 +14,14 @@ import (
 var words = []string{"running", "waiting", "succeeded", "failed", "refused", "unknown"}
 
 // wordOf returns the state of a pod. A refused one has failed, too, but has no container yet: it
-// is admitted once the reason is gone.
+// is admitted once the reason is gone. The phase of one whose containers are to be started again,
+// as after a reboot, is Running, though none of them runs.
 func wordOf(p *v1.Pod) string {
 	switch p.Status.Phase {
 	case v1.PodRunning:
+		if !slices.ContainsFunc(p.Status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.State.Running != nil }) {
+			return "waiting"
+		}
 		return "running"
 	case v1.PodPending:
 		return "waiting"

@@ -184,8 +184,15 @@ func TestTheManagerIsToldOnItsSocket(t *testing.T) {
 
 func TestOneLineTellsHowThePodsAre(t *testing.T) {
 	pod := func(phase v1.PodPhase) *v1.Pod {
-		return &v1.Pod{Status: v1.PodStatus{Phase: phase, ContainerStatuses: make([]v1.ContainerStatus, 1)}}
+		p := &v1.Pod{Status: v1.PodStatus{Phase: phase, ContainerStatuses: make([]v1.ContainerStatus, 2)}}
+		if phase == v1.PodRunning {
+			p.Status.ContainerStatuses[1].State.Running = &v1.ContainerStateRunning{}
+		}
+		return p
 	}
+	// After a reboot, and while its only container waits for its restart.
+	restarting := pod("Running")
+	restarting.Status.ContainerStatuses[1].State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ContainerCreating"}}
 	refused := &v1.Pod{Status: v1.PodStatus{Phase: v1.PodFailed}}
 	up := status.Runtime{Up: true}
 	for _, r := range []struct {
@@ -197,6 +204,7 @@ func TestOneLineTellsHowThePodsAre(t *testing.T) {
 		{nil, up, status.Manifests{}, "0 pods"},
 		{[]*v1.Pod{pod("Pending"), pod("Running"), pod("Running"), pod("Failed"), pod("Succeeded")}, up, status.Manifests{},
 			"5 pods: 2 running, 1 waiting, 1 succeeded, 1 failed"},
+		{[]*v1.Pod{pod("Running"), restarting}, up, status.Manifests{}, "2 pods: 1 running, 1 waiting"},
 		{[]*v1.Pod{pod("Failed"), refused}, up, status.Manifests{}, "2 pods: 1 failed, 1 refused"},
 		{[]*v1.Pod{pod("Running")}, status.Runtime{Error: "connection refused"},
 			status.Manifests{Problems: []status.Problem{{}},

@@ -18,10 +18,11 @@ import (
 // happening: an emulator on a machine with other work to do is slow.
 const limit = 3 * time.Minute
 
-// box is the machine of the trials, with the package installed and containerd
+// box is the machine of the trials, with the package installed and a runtime
 // running. A trial that passes leaves it to the next one.
 type box struct {
 	dir, disk, payload string
+	maker              maker // of the machine's runtimes
 	accel              string
 	serves             bool // disks over a socket, so that their writes can be recorded
 	machine            *machine
@@ -40,7 +41,7 @@ func (b *box) open(ctx context.Context, h hardware) error {
 	if err := b.boot(ctx, h); err != nil {
 		return err
 	}
-	return b.runtime(containerd1, cgroupfs)
+	return b.use(b.maker.usual)
 }
 
 // boot boots with kvm where that works, which only a boot shows: it takes some seconds, or
@@ -70,6 +71,7 @@ func (b *box) bootWith(ctx context.Context, h hardware, limit time.Duration) err
 	if b.machine, err = newMachine(dir, b.disk, b.payload, b.accel, h); err != nil {
 		return err
 	}
+	b.machine.words = b.maker.words
 	if b.serves {
 		if b.machine.served, err = writelog.Serve(b.machine.diskSocket(), b.machine.disk()); err != nil {
 			return err
@@ -157,7 +159,7 @@ func (b *box) noPods() error {
 		if err := b.says("0 pods"); err != nil {
 			return err
 		}
-		return b.until(`n=$(ctr -n k8s.io containers ls -q | wc -l); [ $n = 0 ] || { echo "$n containers are left"; false; }`)
+		return b.until(`n=$(known | wc -l); [ $n = 0 ] || { echo "$n containers are left"; false; }`)
 	})
 }
 
@@ -209,7 +211,7 @@ func running(n int) string {
 // containers returns what runs by the runtime's own account: id and process id of
 // each container and sandbox.
 func (b *box) containers() (map[string]bool, error) {
-	out, err := b.sh(`ctr -n k8s.io tasks ls | awk '$3 == "RUNNING" {print $1, $2}'`)
+	out, err := b.sh("running")
 	found := map[string]bool{}
 	for line := range strings.Lines(out) {
 		found[strings.TrimSpace(line)] = true
@@ -224,8 +226,8 @@ func (b *box) leavesAlone(n int, do func() error) error {
 	if err != nil {
 		return err
 	}
-	if len(before) != 2*n {
-		return fmt.Errorf("%d containers run, want %d", len(before), 2*n)
+	if want := b.maker.perPod * n; len(before) != want {
+		return fmt.Errorf("%d containers run, want %d", len(before), want)
 	}
 	if err := do(); err != nil {
 		return err
@@ -267,9 +269,9 @@ func (b *box) explain() string {
 	if b.machine == nil || b.machine.shell == nil {
 		return ""
 	}
-	out, err := b.machine.do(b.ctx, time.Minute, `set +e; systemctl status -n 0 monopod containerd
-monopod ps; ctr -n k8s.io tasks ls; journalctl -n 40 -u monopod -o cat; journalctl -n 10 -u containerd -o cat
-journalctl -b -n 10 -k -p warning -o cat; journalctl -b -n 40 -u containerd -o cat -p info --grep 'exit|dead|shim|kill|panic|ailed to load'`)
+	out, err := b.machine.do(b.ctx, time.Minute, `set +e; systemctl status -n 0 monopod $unit
+monopod ps; running; journalctl -n 40 -u monopod -o cat; journalctl -n 10 -u $unit -o cat
+journalctl -b -n 10 -k -p warning -o cat; journalctl -b -n 40 -u $unit -o cat -p info --grep 'exit|dead|shim|kill|panic|ailed to load'`)
 	return fmt.Sprintln(out, err)
 }
 

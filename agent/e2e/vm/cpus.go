@@ -7,7 +7,7 @@ import "fmt"
 // one core, and one is beside the thread that is reserved. The machine is left with the runtime and
 // the settings that it had.
 func givesCPUs(b *box) error {
-	if err := b.runtime(containerd1, systemd); err != nil {
+	if err := b.use(b.maker.by(systemd)); err != nil {
 		return err
 	}
 	const static = `cd /etc/monopod; cp -p config.yaml config.before
@@ -30,7 +30,7 @@ sed -i 's/^#*cgroupDriver: .*/cgroupDriver: systemd/; s/^#*cpuManagerPolicy: .*/
 		func() error { return b.all("rm /etc/monopod/manifests/thread.yaml").err },
 		func() error { return b.until(runOn("", "0-3")) },
 		func() error { return b.all("rm /etc/monopod/manifests/*").then(b.noPods) },
-		func() error { return b.runtime(containerd1, cgroupfs) },
+		func() error { return b.use(b.maker.usual) },
 		func() error { return b.all(back).err },
 	} {
 		if err := step(); err != nil {

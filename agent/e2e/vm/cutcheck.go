@@ -127,17 +127,13 @@ func (b *box) passes(script string) error {
 // leftOver is a script that fails if something is left that belongs to none of the pods.
 // What the agent removes after a start is given time.
 func leftOver(pods []v1.Pod) string {
-	uids, strangers := "", "id!=none"
+	uids := ""
 	for _, p := range pods {
 		uids += " " + string(p.UID)
-		strangers += fmt.Sprintf(`,labels."io.kubernetes.pod.uid"!="%s"`, p.UID)
 	}
-	return fmt.Sprintf("uids=' %s ' strangers='%s'\n", uids, strangers) + remains
+	return fmt.Sprintf("uids=' %s '\n", uids) + remains
 }
 
-// remains leaves out the containers that containerd keeps and does not know: where the cut took the
-// folder of one that was being created (the record of it is synced, the folder is not), CRI neither
-// lists nor removes it.
 const remains = `bad=""
 files=$(find /var/lib/monopod -name '*.corrupt')
 [ -z "$files" ] || bad="$bad; put aside: $files"
@@ -148,29 +144,23 @@ for d in /var/lib/monopod/pods/* /var/log/pods/*; do
 	uid=${d##*/}; uid=${uid##*_}
 	case "$uids" in *" $uid "*) ;; *) bad="$bad; $d is of no pod" ;; esac
 done
-of=""
-for c in $(ctr -n k8s.io containers ls -q "$strangers"); do
-	kind=$(ctr -n k8s.io containers info $c | grep -o '"io.cri-containerd.kind": "[a-z]*"') || continue
-	case $kind in *container\") [ -e /var/lib/containerd/io.containerd.grpc.v1.cri/containers/$c ] || continue ;; esac
-	of="$of $c"
-done
+of=$(strangers $uids)
 [ -z "$of" ] || bad="$bad; containers of no pod: $of"
-boxes=$(ctr -n k8s.io containers ls -q 'labels."io.cri-containerd.kind"==sandbox')
-live=$(ctr -n k8s.io tasks ls | awk '$3 == "RUNNING" {print $1}')
-running=0
-for c in $boxes; do case " "$live" " in *"$c"*) running=$((running + 1)) ;; esac; done
+live=$(running | cut -d ' ' -f 1)
+boxes=$(boxes)
+running=$(wc -w <<<"$boxes")
 for f in /run/cni/networks/pods/10.*; do
 	[ -e "$f" ] || continue
 	id=$(head -n 1 "$f" | tr -d '\r')
-	case "$live" in *"$id"*) [ -n "$id" ] && continue ;; esac
+	case "$boxes" in *"$id"*) [ -n "$id" ] && continue ;; esac
 	bad="$bad; address ${f##*/} is of no sandbox that runs: '$id'"
 done
 is() { [ "$2" = "$3" ] || bad="$bad; $1: $2, want $3"; }
 is addresses "$(ls /run/cni/networks/pods | grep -c '^10[.]')" $running
 is 'network namespaces' "$(ls /run/netns | wc -l)" $running
 is interfaces "$(ls /sys/class/net | grep -c ^veth)" $running
-is 'shims that serve nothing' "$(comm -13 <(sort <<<"$live") <(pgrep -a containerd-shim | sed 's/.* -id \([0-9a-f]*\).*/\1/' | sort) | wc -l)" 0
-is cgroups "$(find /sys/fs/cgroup/kubepods* -type d -regex '.*/pod[0-9a-f]+' | wc -l)" $running
-mounted=$(grep -c ' /run/containerd/io.containerd.runtime.v2.task/.*/rootfs ' /proc/self/mountinfo) || true
-is 'root file systems' $mounted $(wc -w <<<"$live")
+is 'monitors that serve nothing' "$(comm -13 <(sort <<<"$live") <(watched | sort) | wc -l)" 0
+is cgroups "$(` + podCgroups + `)" $running
+mounted=$(grep -c "$rootfs" /proc/self/mountinfo) || true
+is 'root file systems' $mounted "$(printf '%s\n' $live $boxes | sort -u | wc -l)"
 [ -z "$bad" ] || { echo "${bad#; }"; sleep 1; false; }`

@@ -39,8 +39,7 @@ const other = "registry.test/other:1"
 var moments = []moment{
 	{"pods start", []manifest{always("web0", 1), always("web1", 1), never("job0", 0), crashing}, ""},
 	{"a job fails", []manifest{never("job1", 3)}, ""},
-	{"an image is imported", nil, "ctr -n k8s.io images tag " + rig.Busybox + " " + other + `
-ctr -n k8s.io images import --base-name registry.test/again /payload/images.tar`},
+	{"an image is imported", nil, "tag " + rig.Busybox + " " + other + "\nagain"},
 	{"pods are replaced", []manifest{always("web0", 2), always("web2", 1)}, ""},
 	{"pods change in place", []manifest{in(other, always("web0", 2)), in(other, always("web1", 1))}, ""},
 	{"the agent is killed", []manifest{always("web1", 3), never("job3", 1)}, `p=$(systemctl show -P MainPID monopod)

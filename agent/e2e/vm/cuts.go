@@ -127,7 +127,7 @@ func (b *box) survive(ctx context.Context, r *record, c cut) (o outcome) {
 	if o.err = os.Mkdir(dir, 0o755); o.err != nil {
 		return o
 	}
-	b.machine = &machine{hardware: usual, dir: dir, kernel: b.disk, payload: b.payload, accel: b.accel}
+	b.machine = &machine{hardware: usual, dir: dir, kernel: b.disk, payload: b.payload, accel: b.accel, words: b.maker.words}
 	if o.err = r.leave(c, b.machine.disk()); o.err != nil {
 		return o
 	}
@@ -163,7 +163,7 @@ func copyDisk(from, to string) error {
 // ownAddresses has the plugin host-local keep its addresses where a boot frees them: it
 // syncs none, and what a power cut leaves empty it never frees (see docs/systemd.md).
 const ownAddresses = `sed -i 's|"type": "host-local",|& "dataDir": "/run/cni/networks",|' /etc/cni/net.d/*.conflist
-grep -q dataDir /etc/cni/net.d/*.conflist; systemctl restart containerd`
+grep -q dataDir /etc/cni/net.d/*.conflist; systemctl restart $unit`
 
 // recordLife boots a machine, installs everything on it, and records from then what
 // pods that live there write.
@@ -176,7 +176,7 @@ func (b *box) recordLife(ctx context.Context) (*record, error) {
 	if err := b.reset(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := b.sh(ownAddresses + "\nsync"); err != nil {
+	if _, err := b.sh(b.maker.sturdy + "\n" + ownAddresses + "\nsync"); err != nil {
 		return nil, err
 	}
 	r := &record{base: filepath.Join(b.dir, "base.img"), disk: b.machine.served}

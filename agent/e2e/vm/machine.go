@@ -32,6 +32,7 @@ type machine struct {
 	payload string // disk of what is tested, mounted at /payload
 	accel   string
 	served  *writelog.Disk // nil: the disk is its file
+	words   string         // that scripts may use
 
 	process *rig.Process
 	shell   net.Conn
@@ -169,7 +170,7 @@ const prelude = "set -eu\nno() { ! \"$@\"; }\n"
 func (m *machine) send(script string) (string, error) {
 	m.sent++
 	id := fmt.Sprint(m.sent)
-	text := base64.StdEncoding.EncodeToString([]byte(prelude + script))
+	text := base64.StdEncoding.EncodeToString([]byte(prelude + m.words + script))
 	if _, err := fmt.Fprintf(m.shell, "%s %s\n", id, text); err != nil {
 		return "", fmt.Errorf("send a script: %w", err)
 	}

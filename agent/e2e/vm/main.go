@@ -8,13 +8,17 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"monopod/agent/e2e/rig"
 )
 
 func main() {
@@ -22,6 +26,8 @@ func main() {
 	names := flag.String("trials", "", "run the trials whose names match this regular expression; ^$ only boots")
 	short := flag.Bool("short", false, "leave out the trials that take long, and say which")
 	cuts := flag.Int("cuts", 0, "cut the power so often in a recorded life of pods, instead of the trials")
+	crio := flag.String("crio", "", "folder of a CRI-O's programs, crio and pinns, which takes the place of containerd")
+	oci := flag.String("oci", "runc", "with -crio: what runs containers, runc or crun")
 	seed := flag.Int64("seed", 1, "of the moments of the cuts, and of what they leave of the last writes")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -30,7 +36,11 @@ func main() {
 	if *cuts > 0 {
 		do = func(ctx context.Context, b *box) error { return b.cuts(ctx, *cuts, *seed) }
 	}
-	if err := run(ctx, *disk, do); err != nil {
+	b := &box{maker: ofContainerd}
+	if *crio != "" {
+		b.maker = ofCRIO(*oci)
+	}
+	if err := b.do(ctx, *disk, *crio, do); err != nil {
 		fmt.Fprintln(os.Stderr, "vm:", err)
 		os.Exit(1)
 	}
@@ -45,19 +55,20 @@ type result struct {
 	again      bool // it failed once before
 }
 
-// run makes the disk of what is tested and does something with a box.
-func run(ctx context.Context, disk string, do func(ctx context.Context, b *box) error) error {
+// do makes the disk of what is tested, with the CRI-O in a folder if there is one, and does something
+// with the box.
+func (b *box) do(ctx context.Context, disk, crio string, do func(ctx context.Context, b *box) error) error {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "monopod-vm-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if disk, err = filepath.Abs(disk); err != nil {
+	b.dir = dir
+	if b.disk, err = filepath.Abs(disk); err != nil {
 		return err
 	}
-	b := &box{dir: dir, disk: disk}
-	if b.payload, err = makePayload(dir); err != nil {
+	if b.payload, err = makePayload(dir, crio, b.maker.oci); err != nil {
 		return err
 	}
 	defer func() { b.discard() }()
@@ -77,13 +88,13 @@ func (b *box) trials(ctx context.Context, names string, short bool) error {
 	}
 	fmt.Printf("booted with %s in %.0f s\n", b.accel, time.Since(began).Seconds())
 	var results []result
-	var left []string
+	left := map[string][]string{}
 	for _, t := range trials {
 		if !wanted.MatchString(t.name) {
 			continue
 		}
-		if short && t.when == longRun || names == "" && t.when == ifNamed {
-			left = append(left, t.name)
+		if why := t.leftOut(b.maker.usual.version == rig.CRIO, names != "", short); why != "" {
+			left[why] = append(left[why], t.name)
 			continue
 		}
 		r := b.try(ctx, t)
@@ -100,8 +111,8 @@ func (b *box) trials(ctx context.Context, names string, short bool) error {
 	return report(results, left, time.Since(began))
 }
 
-// report prints the table, and what all took.
-func report(results []result, left []string, took time.Duration) error {
+// report prints the table, what all took, and which trials were left out for what reason.
+func report(results []result, left map[string][]string, took time.Duration) error {
 	failed := 0
 	fmt.Printf("\n%-28s %-7s %7s %5s %5s\n", "trial", "result", "seconds", "kept", "lost")
 	for _, r := range results {
@@ -116,8 +127,8 @@ func report(results []result, left []string, took time.Duration) error {
 		fmt.Printf("%-28s %-7s %7.0f %5d %5d\n", r.name, word, r.took.Seconds(), r.kept, r.lost)
 	}
 	fmt.Printf("%-28s %-7s %7.0f\n", "all", "", took.Seconds())
-	if len(left) > 0 {
-		fmt.Printf("\nLEFT OUT, as they take long (make test-vm runs them; Bench: TRIALS=Bench): %s\n", strings.Join(left, ", "))
+	for _, why := range slices.Sorted(maps.Keys(left)) {
+		fmt.Printf("\nLEFT OUT, as %s: %s\n", why, strings.Join(left[why], ", "))
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %d trials failed", failed, len(results))

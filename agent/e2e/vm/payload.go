@@ -12,8 +12,9 @@ import (
 
 // makePayload makes the disk of what is tested: two versions of the package, the
 // end-to-end tests in a folder like theirs with what they read and the programs of their
-// images, the benchmark, containerd 2 and pod images.
-func makePayload(dir string) (disk string, err error) {
+// images, the benchmark, containerd 2 and pod images; and the CRI-O whose programs are in
+// the folder crio, if there is one.
+func makePayload(dir, crio, oci string) (disk string, err error) {
 	tree := filepath.Join(dir, "payload")
 	cache := os.Getenv("MONOPOD_CACHE")
 	for _, step := range [][]string{
@@ -33,6 +34,11 @@ func makePayload(dir string) (disk string, err error) {
 	}
 	if err := rig.SaveImages(filepath.Join(tree, "images.tar"), tree+"/programs/pause"); err != nil {
 		return "", err
+	}
+	if crio != "" {
+		if err := crioPrograms(tree, crio, oci); err != nil {
+			return "", err
+		}
 	}
 	disk = filepath.Join(dir, "payload.img")
 	if out, err := exec.Command("mke2fs", "-q", "-t", "ext4", "-d", tree, disk, "1G").CombinedOutput(); err != nil {

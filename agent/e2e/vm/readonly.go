@@ -1,18 +1,18 @@
 package main
 
 // The root file system is read-only, but for what the agent and the runtime need.
-const freeze = `systemctl stop monopod containerd
-for d in /var/lib/monopod /var/lib/containerd /var/lib/cni /var/log /etc/monopod/manifests; do mkdir -p $d; mount --bind $d $d; done
+const freeze = `systemctl stop monopod $unit
+for d in /var/lib/monopod $folders /var/lib/cni /var/log /etc/monopod/manifests; do mkdir -p $d; mount --bind $d $d; done
 systemctl restart systemd-journald
 mount -o remount,bind,ro /
 no touch /etc/file
-systemctl start containerd monopod`
+systemctl start $unit monopod`
 
 // thaw undoes freeze.
 const thaw = `set +e
 mount -o remount,bind,rw /; umount /var/log/pods; systemctl stop monopod
-umount -l /var/lib/monopod /var/lib/containerd /var/lib/cni /var/log /etc/monopod/manifests
-systemctl restart containerd systemd-journald monopod`
+umount -l /var/lib/monopod $folders /var/lib/cni /var/log /etc/monopod/manifests
+systemctl restart $unit systemd-journald monopod`
 
 // runsOnAReadOnlyRoot: on a root file system that is read-only the agent and its pods
 // run; where logs cannot be written either, new pods wait and it is said why.

@@ -24,7 +24,7 @@ is="$(cat $g/cpu.weight $g/memory.max $g/pids.max | tr '\n' ' ')"; [ "$is" = "20
 [ -z "$(ls /run/systemd/system.control 2>/dev/null)" ] || { ls -R /run/systemd/system.control; }; systemctl restart monopod`
 	)
 	for _, step := range []func() error{
-		func() error { return b.runtime(containerd1, systemd) },
+		func() error { return b.use(b.maker.by(systemd)) },
 		func() error { return b.all(settings).err },
 		func() error { return b.until(missing) },
 		func() error { return b.all(slice).err },
@@ -32,7 +32,7 @@ is="$(cat $g/cpu.weight $g/memory.max $g/pids.max | tr '\n' ' ')"; [ "$is" = "20
 		func() error { return b.all(held, "systemctl daemon-reload", held, greedy).err },
 		func() error { return b.until(killed) },
 		func() error { return b.all(held).err },
-		func() error { return b.runtime(containerd1, cgroupfs) },
+		func() error { return b.use(b.maker.usual) },
 		func() error { return b.all(back).err },
 	} {
 		if err := step(); err != nil {

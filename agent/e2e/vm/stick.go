@@ -20,7 +20,7 @@ umount /media/stick; echo '/stick.img /media/stick ext4 loop,ro,nofail 0 0' >>/e
 		settings = `cd /etc/monopod; cp -p config.yaml config.before
 sed -i 's|^#*staticPodPath: .*|staticPodPath: /media/stick/manifests|; s|^#*imageDir: .*|imageDir: /media/stick/images|' config.yaml
 [ $(diff config.before config.yaml | grep -c '^>') = 2 ]`
-		empty = `systemctl stop monopod; ctr -n k8s.io images rm $(ctr -n k8s.io images ls -q); [ -z "$(ctr -n k8s.io images ls -q)" ]; sync`
+		empty = `systemctl stop monopod; forget; sync`
 		pull  = `umount -l /media/stick; systemctl restart monopod`
 		same  = `[ "$(pgrep -f '^sh -c trap')" = "$(cat /run/main)" ]`
 		back  = `monopod forget web; monopod wait web --for gone; sed -i '/^.stick.img/d' /etc/fstab; rm /stick.img
