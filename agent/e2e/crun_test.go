@@ -44,7 +44,7 @@ const living = `
     command: [sh, -c, "trap 'echo term >> /notes/said; exit 0' TERM; echo started; mkdir /www; echo hello > /www/index.html; httpd -p 8080 -h /www; touch /tmp/well; sleep 3600 & wait"]
     resources: {requests: {cpu: 50m, memory: 32Mi}, limits: {cpu: '1', memory: 64Mi}}
     readinessProbe: {periodSeconds: 1, httpGet: {port: 8080, path: /index.html}}
-    livenessProbe: {periodSeconds: 1, failureThreshold: 1, initialDelaySeconds: 1, exec: {command: [test, -e, /tmp/well]}}
+    livenessProbe: {periodSeconds: 1, failureThreshold: 2, initialDelaySeconds: 1, exec: {command: [test, -e, /tmp/well]}}
     lifecycle: {preStop: {exec: {command: [sh, -c, "echo hook >> /notes/said"]}}}
     volumeMounts: [{name: notes, mountPath: /notes}]
 `
