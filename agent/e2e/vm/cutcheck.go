@@ -162,5 +162,5 @@ is interfaces "$(ls /sys/class/net | grep -c ^veth)" $running
 is 'monitors that serve nothing' "$(comm -13 <(sort <<<"$live") <(watched | sort) | wc -l)" 0
 is cgroups "$(` + podCgroups + `)" $running
 mounted=$(grep -c "$rootfs" /proc/self/mountinfo) || true
-is 'root file systems' $mounted "$(printf '%s\n' $live $boxes | sort -u | wc -l)"
+is 'root file systems' $mounted "$(printf '%s\n' $live $boxes | sort -u | wc -w)"
 [ -z "$bad" ] || { echo "${bad#; }"; sleep 1; false; }`
