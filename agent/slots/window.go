@@ -40,10 +40,10 @@ func (w *Window) Do(ctx context.Context, failed bool, due time.Duration, call fu
 	if err := l.enter(ctx); err != nil {
 		return err
 	}
-	begun := time.Now()
+	start := time.Now()
 	leave := sync.OnceFunc(l.leave)
 	defer leave()
-	late := time.AfterFunc(due+lateAfter, func() { l.shrink(begun) })
+	late := time.AfterFunc(due+lateAfter, func() { l.shrink(start) })
 	keeps := due + stuckAfter
 	if due > HangsAfter {
 		keeps = HangsAfter
@@ -64,7 +64,7 @@ type lane struct {
 	size    float64 // how many calls may run
 	running int
 	waiting []chan struct{} // in order; a closed one may run
-	shrunk  time.Time
+	halved  time.Time // when that number last was
 }
 
 // enter waits for room.
@@ -110,12 +110,12 @@ func (l *lane) admit() {
 	}
 }
 
-// shrink halves the window for a call that is late, once for all that ran at the same time.
-func (l *lane) shrink(begun time.Time) {
+// shrink halves the window for a late call that started then, once for all that ran at the same time.
+func (l *lane) shrink(start time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if begun.After(l.shrunk) {
-		l.size, l.shrunk = max(l.size/2, float64(l.most)/16, 1), time.Now()
+	if start.After(l.halved) {
+		l.size, l.halved = max(l.size/2, float64(l.most)/16, 1), time.Now()
 	}
 }
 

@@ -122,7 +122,8 @@ func TestAWaitForRoomCanBeCancelled(t *testing.T) {
 		if err := w.Do(ctx, false, grace, func() error { t.Error("it ran"); return nil }); !errors.Is(err, enough) {
 			t.Errorf("the error is %v", err)
 		}
-		if synctest.Wait(); !waits || len(w.first.waiting) != 1 {
+		synctest.Wait()
+		if !waits || len(w.first.waiting) != 1 {
 			t.Errorf("then another one waits: %v, in a row of %d", waits, len(w.first.waiting))
 		}
 		close(over)

@@ -15,7 +15,7 @@ const (
 // service is a runtime as a service of the machine: its version, and the driver of its cgroups.
 type service struct{ version, driver string }
 
-// maker is what the trials must know of whoever makes the runtime.
+// maker is what the trials must know of a runtime: containerd, or CRI-O.
 type maker struct {
 	usual  service // that a machine has
 	perPod int     // what runs of a pod with one container, by the runtime's account
