@@ -64,7 +64,7 @@ type lane struct {
 	size    float64 // how many calls may run
 	running int
 	waiting []chan struct{} // in order; a closed one may run
-	halved  time.Time // when that number last was
+	halved  time.Time       // when that number last was
 }
 
 // enter waits for room.
