@@ -82,7 +82,7 @@ func AsGiven(accepted []*Pod) []*Pod {
 // File is the content of one file of the folder.
 type File struct {
 	Path     string           `json:"path"`
-	Pods     []string         `json:"pods,omitempty"`     // namespace/name of the pods it gives
+	Pods     []string         `json:"pods,omitempty"`     // namespace/name of the desired pods that are its
 	Held     bool             `json:"held,omitempty"`     // an earlier version runs on, the present one was refused
 	Problems []decode.Problem `json:"problems,omitempty"` // in order of line
 	SHA256   string           `json:"-"`                  // of what was read, in hex; "": nothing could be

@@ -33,10 +33,9 @@ type resolution struct {
 	byFile  map[string][]Key  // the pods of each file
 	held    map[Key]bool      // the last good version keeps running, its file was refused
 	extra   map[string][]decode.Problem
-	lost    map[string]map[Key]bool // claims that have no effect
-	left    map[string][]string     // by file, the names that stay forgotten
-	doubt   string                  // why the folder proves no removal; "": it does
-	kept    bool                    // a pod was kept for that reason
+	left    map[string][]string // by file, the names that stay forgotten
+	doubt   string              // why the folder proves no removal; "": it does
+	kept    bool                // a pod was kept for that reason
 
 	objects   map[ObjectKey]*Object
 	heldFiles map[string]bool // an object's last good version is used, its file was refused
@@ -46,7 +45,7 @@ type resolution struct {
 
 func newResolution(s *Source) *resolution {
 	return &resolution{source: s, claims: map[Key][]claim{}, refused: map[Key]string{}, pods: map[Key]*Pod{}, owners: map[types.UID]Key{},
-		byFile: map[string][]Key{}, held: map[Key]bool{}, extra: map[string][]decode.Problem{}, lost: map[string]map[Key]bool{},
+		byFile: map[string][]Key{}, held: map[Key]bool{}, extra: map[string][]decode.Problem{},
 		left: map[string][]string{}, objects: map[ObjectKey]*Object{}, heldFiles: map[string]bool{}, hashes: map[content]poduid.ContentHash{}}
 }
 
@@ -63,7 +62,6 @@ func (r *resolution) empty() {
 	clear(r.byFile)
 	clear(r.held)
 	clear(r.extra)
-	clear(r.lost)
 	clear(r.left)
 	clear(r.objects)
 	clear(r.heldFiles)
@@ -123,12 +121,10 @@ func (r *resolution) claim(path string, f *fileState, p *documents.Found) {
 	key := p.Key()
 	if f.stale && r.source.isForgotten(path, key.String()) {
 		r.leave(path, key.String())
-		r.lose(path, key)
 		return
 	}
 	if was := r.source.current[key]; was != nil && was.Digest != p.Digest && f.isRecalled() {
-		r.lose(path, key) // the version that runs may be the newer one
-		return
+		return // the version that runs may be the newer one
 	}
 	list := r.claims[key]
 	if list != nil {
@@ -252,15 +248,6 @@ func (r *resolution) drop(key Key, c claim, at decode.Position, field, why strin
 	r.extra[c.path] = append(r.extra[c.path], decode.Problem{
 		File: c.path, Line: at.Line, Column: at.Column, Pod: key.String(), Field: field, Message: why,
 	})
-	r.lose(c.path, key)
-}
-
-// lose records that a file's claim of a pod has no effect.
-func (r *resolution) lose(path string, key Key) {
-	if r.lost[path] == nil {
-		r.lost[path] = map[Key]bool{}
-	}
-	r.lost[path][key] = true
 }
 
 // separateUIDs lets only one pod use a uid, as folders are named by it: the pod that has it
@@ -392,7 +379,7 @@ func (r *resolution) isPlain(path string, f *fileState, keys []Key) bool {
 	if f.trouble != "" || f.unproven || f.waitsLong || r.heldFiles[path] || len(f.alone.Lacking)+len(f.alone.Unnamed) > 0 {
 		return false
 	}
-	if len(r.lost[path])+len(r.extra[path])+len(r.left[path]) > 0 {
+	if len(r.extra[path])+len(r.left[path]) > 0 {
 		return false
 	}
 	return len(r.held) == 0 || !slices.ContainsFunc(keys, func(key Key) bool { return r.held[key] })
@@ -426,15 +413,12 @@ func (r *resolution) file(path string, f *fileState, keys []Key) *File {
 	return f.plain.file
 }
 
-// report makes the report of one file: its pods and its problems.
+// report makes the report of one file: its problems and its desired pods, keys.
 func (r *resolution) report(path string, f *fileState, keys []Key) *File {
 	report := &File{Path: path, SHA256: f.hash, Forgotten: r.left[path], Hashes: map[string]poduid.ContentHash{}, Orders: map[string]decode.Position{}, Objects: f.namedObjects()}
 	for _, p := range f.Pods {
 		key := p.Key()
 		report.Hashes[key.String()] = r.hashOf(p)
-		if !r.lost[path][key] && !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
 		if p.Order != (decode.Position{}) {
 			report.Orders[key.String()] = p.Order
 		}

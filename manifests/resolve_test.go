@@ -49,6 +49,25 @@ func TestAPodStaysWithItsFileWhileAnotherMisspellsIt(t *testing.T) {
 	p.expect("a@a.yaml=busybox bad:b.yaml")
 }
 
+// Another file's version waits until it is certain that the pod's own file is gone: until then the pod
+// is not said to be that file's.
+func TestAPodIsOfNoFileWhoseVersionWaits(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "a")
+	p := at(t, dir, nil)
+	must(t, os.Remove(filepath.Join(dir, "a.yaml")))
+	must(t, os.WriteFile(filepath.Join(dir, "b.yaml"), []byte(image(podYAML("a"), "nginx")), 0o644))
+	p.full = true
+	p.step(p.now)
+	if got, b := describeSnapshot(*p.last), p.reportOf("b.yaml"); got != "a@a.yaml=busybox" || len(b.Pods) > 0 || len(b.Hashes) != 1 {
+		t.Errorf("while it waits: %q, and b.yaml has %v and gives %v", got, b.Pods, b.Hashes)
+	}
+	p.expect("a@b.yaml=nginx")
+	if b := p.reportOf("b.yaml"); !slices.Equal(b.Pods, []string{"default/a-node1"}) {
+		t.Errorf("b.yaml has %v", b.Pods)
+	}
+}
+
 // A pod that moved is held by the file that names it and is wrong about it.
 func TestAPodThatMovedWithATypoIsHeldByTheFileThatNamesIt(t *testing.T) {
 	dir := t.TempDir()
