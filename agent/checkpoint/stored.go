@@ -112,6 +112,14 @@ func (r *Root) isStored(uid string) bool {
 	return err == nil
 }
 
+// IsOfAnother reports whether another pod than that of key has a checkpoint with this uid.
+func (r *Root) IsOfAnother(uid string, key manifests.Key) bool {
+	r.stored.mu.Lock()
+	defer r.stored.mu.Unlock()
+	c := r.stored.byUID[uid]
+	return c != nil && c.Key() != key
+}
+
 // Claim prevents a pod from being accepted until release is called, so that the remains of a pod
 // with its uid can be removed. free is false if it was accepted.
 func (r *Root) Claim(uid string) (release func(), free bool) {

@@ -114,10 +114,14 @@ func (f *Files) Discard(ctx context.Context, next *checkpoint.Checkpoint, runs s
 	return f.clearUnused(ctx, next.Uid())
 }
 
-// clearUnused removes the files of a uid without any checkpoint.
+// clearUnused removes the files of a uid without any checkpoint. If another pod has taken the uid
+// meanwhile, only the logs are this one's.
 func (f *Files) clearUnused(ctx context.Context, uid string) error {
 	release, free := f.Disk.Root.Claim(uid)
-	if !free {
+	switch {
+	case !free && f.Disk.Root.IsOfAnother(uid, f.Key):
+		return f.RemoveLogs(ctx, uid)
+	case !free:
 		return nil
 	}
 	defer release()

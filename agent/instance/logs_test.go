@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,7 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/disk"
+	"monopod/agent/podspec"
 	"monopod/manifests"
 )
 
@@ -80,5 +83,39 @@ func TestLogFoldersAreNotMadeBehindLinks(t *testing.T) {
 	}
 	if made, err := os.ReadDir(outside); err != nil || len(made) != 0 {
 		t.Errorf("made %s: %v", made, err)
+	}
+}
+
+// The machine gets another name while a next version is prepared: the pod with the new name takes
+// the uid, which is computed from its file, and the logs of the former name are nobody's.
+func TestTheLogsOfAWithdrawnVersionGoThoughAnotherPodHasItsUID(t *testing.T) {
+	root := &checkpoint.Root{Dir: t.TempDir()}
+	logs := t.TempDir()
+	of := func(name string) (*Files, *v1.Pod) {
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "0123456789abcdef0123456789abcdef"}}
+		f := &Files{Key: manifests.KeyOf(p), Disk: &Disk{Root: root, PodLogs: logs}}
+		if err := f.MakeContainerLogDir(p, "main"); err != nil {
+			t.Fatal(err)
+		}
+		return f, p
+	}
+	former, withdrawn := of("web-old")
+	next := &checkpoint.Checkpoint{Pod: withdrawn, Next: true}
+	if err := root.SaveNext(next); err != nil {
+		t.Fatal(err)
+	}
+	_, now := of("web-new")
+	if err := root.Save(&checkpoint.Checkpoint{Pod: now}); err != nil {
+		t.Fatal(err)
+	}
+	if err := former.Discard(t.Context(), next, ""); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob(filepath.Join(logs, "*"))
+	if want := podspec.LogDir(logs, manifests.KeyOf(now), string(now.UID)); !slices.Equal(left, []string{want}) {
+		t.Errorf("%v are left, want %s", left, want)
+	}
+	if root.Remnant(string(now.UID)) != checkpoint.NoRemnant {
+		t.Error("the pod with the new name has lost its checkpoint")
 	}
 }

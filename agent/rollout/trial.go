@@ -74,7 +74,7 @@ func (t *Trial) Candidate(o Offer) (*manifests.Pod, *Trial) {
 		return t.beside(o)
 	case t.Pinned != nil && t.Pinned.Digest == o.New.Digest && (t.Former.Digest != o.New.Digest || o.Unread):
 		return t.unread(o)
-	case t.Former.Digest == o.New.Digest && o.Unread:
+	case t.Former.Digest == o.New.Digest && o.Unread && !t.isPinned(o.Given):
 		return o.New, t
 	case t.Former.Digest == o.New.Digest:
 		return t.reverted(o)
@@ -141,6 +141,11 @@ func (t *Trial) Started(p *manifests.Pod, limits update.Limits, policy string) *
 // isTried reports whether p is the version on trial, or was.
 func (t *Trial) isTried(p *manifests.Pod) bool {
 	return p != nil && t.Tried != nil && t.Tried.Digest == p.Digest
+}
+
+// isPinned reports whether p is the former version with the images that it ran.
+func (t *Trial) isPinned(p *manifests.Pod) bool {
+	return p != nil && t.Pinned != nil && t.Pinned.Digest == p.Digest
 }
 
 // begin begins a trial if the health of the version matters: it replaces a running version, and
@@ -245,7 +250,7 @@ func (t *Trial) Reserves() bool {
 
 // IsBack reports whether p is the former version that replaces its failed successor.
 func (t *Trial) IsBack(p *manifests.Pod) bool {
-	return t != nil && p != nil && t.Tried != nil && t.Reason != "" && t.Judged && t.Pinned != nil && t.Pinned.Digest == p.Digest
+	return t != nil && t.Tried != nil && t.Reason != "" && t.Judged && t.isPinned(p)
 }
 
 // Saw records the health of a running version.

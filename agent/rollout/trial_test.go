@@ -532,6 +532,17 @@ func TestAManifestThatIsNotReadEndsNoTrial(t *testing.T) {
 	}
 }
 
+// A version that was restored runs on when its manifest, which was put back, cannot be read any more.
+func TestAManifestThatIsNotReadLeavesTheRestoredVersion(t *testing.T) {
+	s := startedTrial(t)
+	back := s.fails()
+	s.saves()
+	back = s.chooses(first, back, "sha256:1")
+	given := func(o *Offer) { o.Given = back }
+	s.chooses(first, back, "sha256:1", given, isUnread)
+	s.chooses(first, nil, "sha256:1", given, isUnread) // it has ended
+}
+
 // What a version came to is another state than the one before: what is saved of that is not taken for it.
 func TestEachStepOfATrialIsAChange(t *testing.T) {
 	s := startedTrial(t)
