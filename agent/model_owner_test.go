@@ -40,6 +40,7 @@ func (w *walk) askRollback() string {
 		return ""
 	}
 	w.unwanted[key] = w.offered[key]
+	w.succession.askedBack(key, w.offered[key].Digest)
 	delete(w.notes, key) // the pod may be made again
 	return key.String() + ": roll back"
 }

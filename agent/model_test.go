@@ -151,7 +151,7 @@ func walkOnce(t *testing.T, seed uint64, steps int) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: disk.root, kept: filepath.Join(dir, "kept"), whole: disk.whole, log: &lines{}}, disk: &disk, logs: filepath.Join(dir, "logs"), answers: &hearsay{calls: map[string]int{}},
-			succession: &succession{offers: map[manifests.Key][]*manifests.Pod{}, asked: map[string]bool{}, gone: map[manifests.Key]time.Time{}, locked: map[types.UID]time.Time{}, stops: map[manifests.Key]time.Time{}}, notes: map[manifests.Key]note{}, unwanted: map[manifests.Key]*manifests.Pod{},
+			succession: &succession{offers: map[manifests.Key][]*manifests.Pod{}, asked: map[string]bool{}, gone: map[manifests.Key]time.Time{}, locked: map[types.UID]time.Time{}, stops: map[manifests.Key]time.Time{}, backs: map[manifests.Key]*wayBack{}}, notes: map[manifests.Key]note{}, unwanted: map[manifests.Key]*manifests.Pod{},
 			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}, decoded: map[string]*manifests.Pod{}}
 		w.configure = w.set
 		w.facts = func(f *node.Facts) { f.Allocatable = amounts("cpu", strconv.Itoa(modelCPUs), "pods", "110") }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -28,6 +29,27 @@ type succession struct {
 	shut   time.Time                   // since when the update window is; zero: it is open
 	locked map[types.UID]time.Time     // since when pods have locked themselves, if they still do
 	stops  map[manifests.Key]time.Time // when the owner stopped it last
+	backs  map[manifests.Key]*wayBack  // the last rollback by request
+}
+
+// wayBack is a rollback by request.
+type wayBack struct {
+	from        string // the digest of the version that gives way
+	asked, over time.Time
+}
+
+// askedBack records that the owner asks for the version before one.
+func (s *succession) askedBack(key manifests.Key, from string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.backs[key] = &wayBack{from: from, asked: time.Now()}
+}
+
+// givesWay reports whether an instance gave way by request when its removal was recorded, which is
+// known to the second. s.mu is held.
+func (s *succession) givesWay(key manifests.Key, record *checkpoint.Checkpoint) bool {
+	b, went := s.backs[key], record.Pod.DeletionTimestamp
+	return b != nil && b.from == record.Digest && !went.Time.Before(b.asked.Truncate(time.Second)) && (b.over.IsZero() || !went.After(b.over))
 }
 
 // stop records that the owner has stopped a pod.
@@ -57,6 +79,11 @@ func (s *succession) offer(now map[manifests.Key]*manifests.Pod) {
 	}
 	for key, p := range now {
 		s.offers[key] = append(s.offers[key], p)
+	}
+	for key, b := range s.backs {
+		if b.over.IsZero() && (now[key] == nil || now[key].Digest != b.from) {
+			b.over = time.Now()
+		}
 	}
 }
 
@@ -96,6 +123,9 @@ func (w *walk) watchStops(args any) {
 	}
 	if since > 0 && all[since-1] == nil && record.Accepted.Time.Before(s.gone[key]) {
 		return // it goes because it was gone; that it was put back came too late
+	}
+	if s.givesWay(key, record) {
+		return
 	}
 	_, isStopped := w.sync.holds.State().Stopped[key.String()]
 	isStopped = isStopped || s.isOwners(key, c)
