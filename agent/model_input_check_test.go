@@ -196,6 +196,10 @@ func (w *inputWalk) notePending(now map[string]run) {
 		if _, isOwn := givers[r.owner]; isOwn || !runs && len(givers) > 0 {
 			delete(w.pending, name)
 		}
+		p, _ := w.site.now()
+		if d := p.says(name); d != nil { // it counts, too, while the URL misbehaves
+			givers[inputURL] = *d
+		}
 		for _, d := range givers {
 			if runs && d.image != r.image && w.lacks(name, now) {
 				w.pending[name] = append(w.pending[name], d.image)
