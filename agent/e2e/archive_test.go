@@ -88,7 +88,7 @@ func importsWithoutRoom(w *world, disk string) {
 	if err != nil {
 		w.Fatalf("%v: %s", err, out)
 	}
-	check(w.T, rig.SaveImageOf(filepath.Join(images, "unpacked.tar"), "offline.test/unpacked:1", 100<<20))
+	check(w.T, rig.SaveImageOfZeros(filepath.Join(images, "unpacked.tar"), "offline.test/unpacked:1", 200<<20))
 	w.ps("archive of images "+images+"/large.tar", "the archive alone has 20")
 	w.ps("archive of images "+images+"/unpacked.tar", "no space left on device")
 	check(w.T, os.Remove(filepath.Join(images, "unpacked.tar")))

@@ -3,6 +3,7 @@ package rig
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"io"
@@ -272,13 +273,43 @@ func saveImage(path, ref string, img v1.Image) error {
 
 // SaveImageOf is SaveImage of an image that has so many bytes more, which do not compress.
 func SaveImageOf(path, ref string, bytes int64) error {
-	box, err := busyboxImage(ref)
-	if err != nil {
-		return err
-	}
 	layer, err := random.Layer(bytes, types.DockerLayer)
 	if err != nil {
 		return fmt.Errorf("save image %s: %w", ref, err)
+	}
+	return saveImageWith(path, ref, layer)
+}
+
+// SaveImageOfZeros is SaveImage of an image that has a file of so many zero bytes more, for which
+// the archive has next to none.
+func SaveImageOfZeros(path, ref string, bytes int64) error {
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return tarOfZeros(bytes), nil })
+	if err != nil {
+		return fmt.Errorf("save image %s: %w", ref, err)
+	}
+	return saveImageWith(path, ref, layer)
+}
+
+// tarOfZeros is a tar with one file of so many zero bytes.
+func tarOfZeros(size int64) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		t := tar.NewWriter(w)
+		err := t.WriteHeader(&tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Mode: 0o644, Size: size})
+		for left, some := size, make([]byte, 1<<20); left > 0 && err == nil; {
+			var n int
+			n, err = t.Write(some[:min(left, int64(len(some)))])
+			left -= int64(n)
+		}
+		w.CloseWithError(cmp.Or(err, t.Close(), io.EOF))
+	}()
+	return r
+}
+
+func saveImageWith(path, ref string, layer v1.Layer) error {
+	box, err := busyboxImage(ref)
+	if err != nil {
+		return err
 	}
 	if box, err = mutate.AppendLayers(box, layer); err != nil {
 		return fmt.Errorf("save image %s: %w", ref, err)
