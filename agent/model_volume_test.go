@@ -99,8 +99,8 @@ func (w *walk) writeNote() string {
 	c := w.written(reported.UID)
 	path := filepath.Join(w.volumeOf(reported.UID), "note")
 	// One that is accepted again under the uid must not look like this one, to the second. One that
-	// waits for the uid of another has nothing yet, nor has a pod whose manifest asks for another uid by now.
-	asksForUID := p != nil && isPinned(p.UID) && p.UID != reported.UID
+	// waits for the uid of another has nothing yet, nor has a pod whose manifest asks for another uid by now, or for none.
+	asksForUID := p != nil && p.UID != reported.UID && (isPinned(p.UID) || isPinned(reported.UID))
 	if p == nil || asksForUID || c.Pod == nil || manifests.KeyOf(c.Pod) != key || c.Digest != p.Digest || c.Ended() != "" || time.Since(c.Accepted.Time) < 2*time.Second || os.WriteFile(path, []byte("x"), 0o600) != nil {
 		return ""
 	}
