@@ -40,7 +40,7 @@ func All(ctx context.Context, cfg config.Config, given Given, args []string, std
 	if node == "" {
 		node, _ = os.Hostname()
 	}
-	v := &Result{From: map[string]string{}, at: map[manifests.Key]func(string) manifests.Place{}, given: map[string][]documents.FoundObject{}, ranks: map[string]int{}}
+	v := &Result{From: map[string]string{}, at: map[manifests.Key]func(string) manifests.Place{}, given: map[string][]documents.FoundObject{}, ranks: map[string]int{}, named: map[string]bool{}}
 	v.options = manifests.Options{
 		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses, Fill: given.Fill, IsAccepted: given.IsAccepted}
 	for _, arg := range args {
@@ -67,8 +67,9 @@ func All(ctx context.Context, cfg config.Config, given Given, args []string, std
 type Result struct {
 	options manifests.Options
 	inputs  []input
-	folders []string // of the arguments, files among them
-	rank    int      // of the last folder
+	folders []string        // of the arguments, files among them
+	named   map[string]bool // the files of the arguments, from the root
+	rank    int             // of the last folder
 	Files   []File
 	Pods    []*manifests.Pod // that are fit to run
 	Objects []*manifests.Object
@@ -117,9 +118,15 @@ func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", arg, cmp.Or(errors.Unwrap(err), err))
 	}
+	isFolder := len(paths) != 1 || paths[0] != arg
+	before := len(paths)
+	paths = slices.DeleteFunc(paths, v.isNamed)
+	if before > 0 && len(paths) == 0 {
+		return nil
+	}
 	v.folders = append(v.folders, arg)
 	rank := 0
-	if len(paths) != 1 || paths[0] != arg {
+	if isFolder {
 		v.rank++
 		rank = v.rank
 	}
@@ -131,6 +138,24 @@ func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
 		}
 	}
 	return nil
+}
+
+// isNamed reports whether a file was named before, itself or by its folder: it is checked once.
+func (v *Result) isNamed(path string) bool {
+	path = absolute(path)
+	if v.named[path] {
+		return true
+	}
+	v.named[path] = true
+	return false
+}
+
+// absolute returns the path from the root, or the path itself if the working folder is unknown.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return filepath.Clean(path)
 }
 
 // stream reads standard input or a pipe.

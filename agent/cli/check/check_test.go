@@ -107,6 +107,20 @@ func TestProblemsOfSeveralFiles(t *testing.T) {
 	}
 }
 
+func TestAFileThatIsNamedTwiceIsCheckedOnce(t *testing.T) {
+	dir := folder(t, "a.yaml", pod("name: a", ""), "b.yaml", pod("name: b", ""))
+	a := filepath.Join(dir, "a.yaml")
+	for _, args := range [][]string{{a, a, dir}, {dir, a}, {dir, dir}, {dir + "/./a.yaml", dir}} {
+		v, err := check.All(t.Context(), config.Default(), check.Given{}, args, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := found(v); len(got) > 0 || len(v.Files) != 2 || len(v.Pods) != 2 {
+			t.Errorf("%v: %d files, %d pods, problems %v", args, len(v.Files), len(v.Pods), got)
+		}
+	}
+}
+
 // What the manifest URL gives counts as the agent's: files win, and none masks it by its name.
 func TestAPageIsBelowAllFiles(t *testing.T) {
 	const claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"
