@@ -250,7 +250,12 @@ func (t *Trial) Reserves() bool {
 
 // IsBack reports whether p is the former version that replaces its failed successor.
 func (t *Trial) IsBack(p *manifests.Pod) bool {
-	return t != nil && t.Tried != nil && t.Reason != "" && t.Judged && t.isPinned(p)
+	return t.isRolledBack() && t.isPinned(p)
+}
+
+// isRolledBack reports whether the tried version is to give way, which is recorded.
+func (t *Trial) isRolledBack() bool {
+	return t != nil && t.Tried != nil && t.Reason != "" && t.Judged
 }
 
 // Saw records the health of a running version.
@@ -458,16 +463,17 @@ func (t *Trial) Line() Line {
 	return Line{}
 }
 
-// Told returns the report for a version that was restored, or that runs on because the record of
-// the next one's trial cannot be saved; "": neither.
+// Told returns the report for a version that was restored, for one that is to give way to it, as
+// while that has to wait, or for one that runs on because the record of the next one's trial cannot
+// be saved; "": none of these.
 func (t *Trial) Told(p *manifests.Pod) string {
 	if t != nil && t.Stuck != "" && !t.Safe && p != nil && p.Digest == t.Former.Digest {
 		return "update waits: " + t.Line().Text
 	}
-	if !t.IsBack(p) {
-		return ""
+	if t.IsBack(p) || t.isRolledBack() && t.isTried(p) {
+		return t.told()
 	}
-	return t.told()
+	return ""
 }
 
 func (t *Trial) told() string {

@@ -623,6 +623,10 @@ func TestWhatIsToldOfTheVersionThatRuns(t *testing.T) {
 		{"of the one that waits it is told elsewhere", &Trial{Former: first, Tried: second, Stuck: stuck}, second, ""},
 		{"the record of its trial is saved", &Trial{Former: first, Tried: second}, first, ""},
 		{"a later record of it is not", &Trial{Former: first, Tried: second, Stuck: stuck, Safe: true}, first, ""},
+		{"it is to give way, and the former one has to wait", &Trial{Former: first, Tried: second, Reason: "it failed", Judged: true}, second,
+			"update rolled back: version u1 (img:2): it failed; the former version comes back"},
+		{"that it gives way is not on disk", &Trial{Former: first, Tried: second, Reason: "it failed"}, second, ""},
+		{"another one gives way", &Trial{Former: first, Tried: second, Reason: "it failed", Judged: true}, third, ""},
 		{"there is no trial", nil, first, ""},
 		{"nothing runs", &Trial{Former: first, Tried: second, Stuck: stuck}, nil, ""},
 	} {
