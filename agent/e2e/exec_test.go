@@ -57,10 +57,14 @@ func runsCommandsInContainers(w *world) {
 	w.exits(7, "", "", "", "exec", sh("exit 7")...)
 	w.exits(0, "no input", "0\n", "", "exec", sh("wc -c")...)
 	w.exits(0, strings.Repeat("x", 300_000), "300000\n", "", "exec", append([]string{"-i"}, sh("wc -c")...)...)
-	if w.rig.Runtime.RefusesCommands() {
+	switch {
+	case w.rig.Runtime.RefusesCommands():
 		w.exits(127, "", "", `container main of pod runscommandsincontainers/web: cannot run "nosuch"`, "exec", "web", "--", "nosuch")
 		w.exits(126, "", "", "cannot run", "exec", "web", "--", "/etc")
-	} else {
+	case w.rig.Runtime.UsesCrun(): // what it writes and returns counts as the command's
+		w.exits(1, "", "", "executable file `nosuch` not found in $PATH", "exec", "web", "--", "nosuch")
+		w.exits(1, "", "", "the path `/etc` is not a regular file", "exec", "web", "--", "/etc")
+	default:
 		w.exits(255, "", "", "exec failed", "exec", "web", "--", "nosuch")
 		w.exits(255, "", "", "exec failed", "exec", "web", "--", "/etc")
 	}

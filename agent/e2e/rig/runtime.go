@@ -147,6 +147,9 @@ func (r *Runtime) Pauses() uint64 { return r.kind.pauses }
 // OCI runtime ends in the command's place.
 func (r *Runtime) RefusesCommands() bool { return r.kind.refuses }
 
+// UsesCrun says whether CRI-O has crun as its OCI runtime.
+func (r *Runtime) UsesCrun() bool { return r.Version == CRIO && os.Getenv(envCRIORuntime) == "crun" }
+
 // ImportsStreams says whether archives of images may come by standard input.
 func (r *Runtime) ImportsStreams() bool { return r.kind.streams }
 
