@@ -57,8 +57,8 @@ func hung(words string) (path string, hangs bool) {
 	if !strings.HasPrefix(words, "error reading server preface: ") || !strings.HasSuffix(words, ": "+net.ErrClosed.Error()) {
 		return "", false
 	}
-	_, path, _ = strings.Cut(words, "->")
-	return strings.TrimSuffix(path, ": "+net.ErrClosed.Error()), true
+	_, path, hangs = strings.Cut(words, "->")
+	return strings.TrimSuffix(path, ": "+net.ErrClosed.Error()), hangs
 }
 
 func (e *callError) Unwrap() error { return e.err }
