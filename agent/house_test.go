@@ -76,7 +76,7 @@ var (
 		"agent/cli/support":    {"agent/message", "manifests", "manifests/decode"},
 		"agent/cli/owner":      {"agent/cli/client", "agent/cli/command"},
 		"agent/cli/logs":       {"agent/cli/client", "agent/print", "agent/podlog", "manifests/defaults"},
-		"agent/page":           {"agent/message", "agent/print", "agent/status", "manifests/poduid"},
+		"agent/page":           {"agent/message", "agent/print", "agent/status", "manifests/defaults", "manifests/poduid"},
 		"agent/print":          {"agent/events", "agent/message", "agent/podspec", "agent/status", "manifests/defaults"},
 		"agent/cli/terminal":   {"agent/stream"},
 		"agent/handover":       {"agent/checkpoint", "agent/disk", "agent/podspec", "agent/volume", "cgroups", "cri", "manifests", "manifests/poduid", "manifests/shell"},

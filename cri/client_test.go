@@ -491,3 +491,22 @@ func TestARuntimeThatIsDownIsToldInPlainWords(t *testing.T) {
 		}
 	}
 }
+
+// A process that is stopped, or hangs, still has its socket: the kernel accepts connections for it.
+func TestARuntimeThatHangsIsToldInPlainWords(t *testing.T) {
+	hung := filepath.Join(t.TempDir(), "hung")
+	l, err := net.Listen("unix", hung)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := cri.Dial(hung)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	want := "Version: no runtime answers on " + hung + " (it accepts connections and sends nothing): restart the container runtime, or give another socket with --runtime-endpoint"
+	if _, err := c.Version(t.Context()); err == nil || err.Error() != want || !cri.Unavailable(err) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +45,20 @@ func withoutTransport(words string) string {
 	if _, said, found := strings.Cut(words, noAnswer+" "); found {
 		return noAnswer + " " + said
 	}
+	if path, hangs := hung(words); hangs {
+		return fmt.Sprintf("%s %s (it accepts connections and sends nothing): restart the container runtime, or give another socket with --runtime-endpoint", noAnswer, path)
+	}
 	return strings.TrimPrefix(words, "transport: ")
+}
+
+// hung returns the socket of a process that sends nothing, for which the kernel accepts connections
+// all the same: gRPC closes such a connection, and then has only this to say of it.
+func hung(words string) (path string, hangs bool) {
+	if !strings.HasPrefix(words, "error reading server preface: ") || !strings.HasSuffix(words, ": "+net.ErrClosed.Error()) {
+		return "", false
+	}
+	_, path, hangs = strings.Cut(words, "->")
+	return strings.TrimSuffix(path, ": "+net.ErrClosed.Error()), hangs
 }
 
 func (e *callError) Unwrap() error { return e.err }

@@ -99,7 +99,7 @@ func (e *Edit) add(pod *v1.Pod, r ref, before, after *Set, runs func(string) boo
 	case "containers":
 		e.addContainer(pod, &pod.Spec.Containers[r.at.index], after, runs)
 	case "initContainers":
-		if c := &pod.Spec.InitContainers[r.at.index]; c.RestartPolicy != nil { // the others run once
+		if c := &pod.Spec.InitContainers[r.at.index]; !runsOnce(pod, c) {
 			e.addContainer(pod, c, after, runs)
 		}
 	}

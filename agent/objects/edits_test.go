@@ -70,6 +70,25 @@ func TestWhatAnEditMeansToAPodThatRuns(t *testing.T) {
 	}
 }
 
+// An init container that runs just now gets no new value, also if it has a restart policy of its own.
+func TestAnEditMeansNothingToAnInitContainerThatRuns(t *testing.T) {
+	const variable = "env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: password}}}]"
+	for policy, want := range map[string]string{
+		"": "", "restartPolicy: Never, ": "", "restartPolicy: OnFailure, ": "",
+		"restartPolicy: Always, ": `Secret "s": container i restarts with it, once no hold, update window or lock keeps that away`,
+	} {
+		pods, before := read(t, pod("", "initContainers: [{name: i, image: i, "+policy+variable+"}]"), object("Secret", "s", "password: hunter2"))
+		_, after := read(t, "", object("Secret", "s", "password: hunter3"))
+		var got []string
+		for _, e := range Edits(pods[0], NewSet(before), NewSet(after), func(name string) bool { return name == "i" }) {
+			got = append(got, e.String())
+		}
+		if text := strings.Join(got, "\n"); text != want {
+			t.Errorf("%q: %q, want %q", policy, text, want)
+		}
+	}
+}
+
 func TestAFormerEditIsUndoneByTheSameContent(t *testing.T) {
 	one, two := object("ConfigMap", "m", "a: one, b: x"), object("ConfigMap", "m", "a: two, b: second")
 	pods, first := read(t, pod("env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: a}}}]"), one)

@@ -112,6 +112,9 @@ func (s *session) copyArtifacts(ctx context.Context) bool {
 		case good := <-done:
 			return good
 		case sig := <-s.config.Signals:
+			if !s.heed() {
+				continue
+			}
 			cancel(errors.New(signalOutcome(sig).Text))
 		}
 	}

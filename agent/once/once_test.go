@@ -163,6 +163,12 @@ func TestARunIsCutShort(t *testing.T) {
 		{"by SIGINT", nil, signal(time.Second, os.Interrupt), 130, 2 * time.Second, "interrupted by SIGINT"},
 		{"by SIGTERM", nil, signal(time.Second, syscall.SIGTERM), 143, 2 * time.Second, "interrupted by SIGTERM"},
 		{"by SIGHUP", nil, signal(time.Second, syscall.SIGHUP), 129, 2 * time.Second, "interrupted by SIGHUP"},
+		{"by one that comes twice", func(a *actor) { a.deaf = true }, func(a *actor) {
+			time.Sleep(time.Second)
+			a.signals <- syscall.SIGTERM
+			time.Sleep(100 * time.Millisecond)
+			a.signals <- syscall.SIGTERM
+		}, 143, 91 * time.Second, "the pods do not stop"},
 		{"by two", func(a *actor) { a.deaf = true }, signal(time.Second, os.Interrupt, os.Interrupt), 130, 2 * time.Second, "kills what still runs"},
 		{"by three", func(a *actor) { a.dead, a.left = true, errors.New("something is left of pod default/job-n") },
 			signal(time.Second, os.Interrupt, syscall.SIGTERM, os.Interrupt), 130, 3 * time.Second, "something is left of pod default/job-n"},

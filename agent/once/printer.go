@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,7 +31,9 @@ type printer struct {
 type stream struct {
 	*printer
 	prefix string
-	tail   []string // the last lines; guarded by mu, as is what follows
+	mid    bool     // its last line is not complete yet; guarded by mu, as is what follows
+	of     string   // stdout or stderr, which that line is from
+	tail   []string // the last lines
 	whole  []byte   // all lines, or the end of them
 	cut    int64    // bytes that were left out before whole
 }
@@ -59,13 +60,16 @@ func (p *printer) streams(pods []*v1.Pod, n names, colour bool) map[*v1.Pod]map[
 	return out
 }
 
-// line prints a line, or a piece of one.
+// line prints a line, or a piece of one. What the container writes to its other stream in between
+// breaks the line there.
 func (s *stream) line(l podlog.Line) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keep(l)
-	s.keepWhole(l)
-	if !l.Continued || s.open != s {
+	goesOn := l.Continued && s.mid && s.of == l.Stream
+	s.keep(l, goesOn)
+	s.keepWhole(l, goesOn)
+	s.mid, s.of = l.Partial, l.Stream
+	if !goesOn || s.open != s {
 		s.finish()
 		s.out.WriteString(s.prefix)
 	}
@@ -78,10 +82,10 @@ func (s *stream) line(l podlog.Line) error {
 	return nil
 }
 
-// keep adds the line to the tail.
-func (s *stream) keep(l podlog.Line) {
+// keep adds the line to the tail; goesOn: it continues the last one.
+func (s *stream) keep(l podlog.Line, goesOn bool) {
 	text := string(l.Text[:min(len(l.Text), tailWidth)])
-	if n := len(s.tail); l.Continued && n > 0 {
+	if n := len(s.tail); goesOn && n > 0 {
 		s.tail[n-1] += text[:min(len(text), max(tailWidth-len(s.tail[n-1]), 0))]
 		return
 	}
@@ -94,7 +98,10 @@ func (s *stream) keep(l podlog.Line) {
 
 // keepWhole adds the line to the whole output. At twice the limit the first half is dropped, so
 // that a byte is moved at most once.
-func (s *stream) keepWhole(l podlog.Line) {
+func (s *stream) keepWhole(l podlog.Line, goesOn bool) {
+	if s.mid && !goesOn {
+		s.whole = append(s.whole, '\n')
+	}
 	s.whole = append(s.whole, l.Text...)
 	if !l.Partial {
 		s.whole = append(s.whole, '\n')
@@ -106,13 +113,13 @@ func (s *stream) keepWhole(l podlog.Line) {
 }
 
 // output returns the whole output, or of more than wholeMost the end and a line that reports that.
+// The end may begin within a line: one line may be longer than that.
 func (s *stream) output() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	over := max(len(s.whole)-wholeMost, 0)
 	text := string(s.whole[over:])
 	if cut := s.cut + int64(over); cut > 0 {
-		_, text, _ = strings.Cut(text, "\n") // from the first whole line on
 		return fmt.Sprintf("[the first %d bytes are left out]\n", cut) + text
 	}
 	return text

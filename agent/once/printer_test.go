@@ -2,6 +2,8 @@ package once
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,5 +80,49 @@ func TestNobodyReads(t *testing.T) {
 	p.close()
 	if out.writes != 1 || len(s.last()) != tailLines || len(s.last()[0]) != tailWidth {
 		t.Errorf("%d writes, %d last lines of %d bytes", out.writes, len(s.last()), len(s.last()[0]))
+	}
+}
+
+func TestALineLongerThanAReportKeepsItsEnd(t *testing.T) {
+	for _, end := range []string{"", "\n"} {
+		job := made("job", "Never", "c")
+		s := newPrinter(&strings.Builder{}).streams([]*v1.Pod{job}, names{}, false)[job]["c"]
+		const pieces = 13
+		for k := range pieces {
+			isLast := k == pieces-1
+			s.line(podlog.Line{Text: []byte(strings.Repeat("x", podlog.LineMax)), Continued: k > 0, Partial: !isLast || end == ""})
+		}
+		written := pieces*podlog.LineMax + len(end)
+		want := fmt.Sprintf("[the first %d bytes are left out]\n", written-wholeMost) + strings.Repeat("x", wholeMost-len(end)) + end
+		if got := s.output(); got != want {
+			t.Errorf("%d bytes, want %d: %.60q", len(got), len(want), got)
+		}
+	}
+}
+
+// A line that waits for its end, such as a prompt, is not continued by the container's other stream.
+func TestTheOtherStreamOfAContainerBreaksALine(t *testing.T) {
+	job := made("job", "Never", "c")
+	var out strings.Builder
+	p := newPrinter(&out)
+	s := p.streams([]*v1.Pod{job}, namesOf([]*v1.Pod{job}), false)[job]["c"]
+	for _, l := range []podlog.Line{
+		{Stream: podlog.Stdout, Text: []byte("fetches ... "), Partial: true},
+		{Stream: podlog.Stderr, Text: []byte("warning: "), Partial: true},
+		{Stream: podlog.Stdout, Text: []byte("done"), Continued: true},
+		{Stream: podlog.Stderr, Text: []byte("slow"), Continued: true},
+	} {
+		s.line(l)
+	}
+	p.close()
+	want := []string{"fetches ... ", "warning: ", "done", "slow"}
+	if got := s.last(); !slices.Equal(got, want) {
+		t.Errorf("the last lines are %q", got)
+	}
+	if got := s.output(); got != strings.Join(want, "\n")+"\n" {
+		t.Errorf("all lines are %q", got)
+	}
+	if got := out.String(); got != "job/c | "+strings.Join(want, "\njob/c | ")+"\n" {
+		t.Errorf("printed %q", got)
 	}
 }

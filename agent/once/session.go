@@ -27,6 +27,7 @@ type session struct {
 	agentDone bool       // it was received
 	agentErr  error
 
+	signalled       time.Time // when the last signal came
 	began, finished time.Time
 	outcome         *outcome // nil: the work continues
 	final           []view   // pods as they were then
@@ -90,6 +91,7 @@ func (s *session) work() {
 		case <-late:
 			s.outcome = s.late()
 		case sig := <-s.config.Signals:
+			s.heed()
 			s.outcome = signalOutcome(sig)
 		case s.agentErr = <-s.agentEnd:
 			s.agentDone = true
@@ -102,6 +104,20 @@ func (s *session) work() {
 	case endTimeout, endInterrupted, endError:
 		s.progress.print("%s; what runs is stopped, a signal kills it", s.outcome.Text)
 	}
+}
+
+// oneSignal is how long repetitions of a signal count as that one: timeout(1) sends each twice, to its
+// child and to the group that this is in, and so do programs that pass on the Ctrl-C of a terminal.
+const oneSignal = 500 * time.Millisecond
+
+// heed takes a signal, and reports whether it is another one than the last.
+func (s *session) heed() bool {
+	now := time.Now()
+	if now.Sub(s.signalled) < oneSignal {
+		return false
+	}
+	s.signalled = now
+	return true
 }
 
 // late is the outcome of a run that takes too long.
@@ -200,6 +216,9 @@ func (s *session) clear(ctx context.Context) bool {
 		case <-s.config.Agent.Gone():
 			return true
 		case sig := <-s.config.Signals:
+			if !s.heed() {
+				continue
+			}
 			if killing {
 				s.progress.print("%s again: gives up", signalOutcome(sig).Text)
 				return false

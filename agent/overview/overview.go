@@ -3,6 +3,7 @@ package overview
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func Images(ctx context.Context, node string, images *image.Collector, archived 
 // Running returns our pods in the runtime that have a ready sandbox or a running
 // container, with names and images only.
 func Running(ctx context.Context, l *pleg.Lister) ([]v1.Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, collectorTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, collectorTimeout, fmt.Errorf("the runtime did not list its pods within %s: is it stuck?", collectorTimeout))
 	defer cancel()
 	all, err := l.Pods(ctx)
 	if err != nil {

@@ -6,13 +6,18 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/agent/status"
+	"monopod/cri"
+	"monopod/cri/critest"
 	"monopod/manifests"
 )
 
@@ -93,4 +98,19 @@ func TestLookedAtOnceEachDesiredPodHasAStatus(t *testing.T) {
 	s.SetPod("default/b", &v1.Pod{})
 	looked("")
 	looked("the manifests are unknown", nil, fmt.Errorf("the manifests are unknown"))
+}
+
+func TestARuntimeThatDoesNotListIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := critest.New(t)
+		r.Fault(critest.On("ListPodSandbox").Hang())
+		c := cri.New(r.Conn())
+		c.Timeouts.Query = time.Minute
+		w := pleg.NewWatch(c, &checkpoint.Marks{}, store(t), slog.New(slog.DiscardHandler))
+		defer w.Lister.Close()
+		_, err := Running(t.Context(), w.Lister)
+		if want := "the runtime did not list its pods within 20s: is it stuck?"; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	})
 }

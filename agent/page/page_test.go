@@ -391,3 +391,23 @@ func TestAClockThatWasSetBackMakesNoNonsense(t *testing.T) {
 		t.Error("Running for <invalid>")
 	}
 }
+
+func TestAnInitContainerIsASidecarOnlyIfItIsAlwaysRestarted(t *testing.T) {
+	for _, row := range []struct {
+		policy *v1.ContainerRestartPolicy
+		want   string
+	}{
+		{nil, "init container"},
+		{new(v1.ContainerRestartPolicyNever), "init container"},
+		{new(v1.ContainerRestartPolicyOnFailure), "init container"},
+		{new(v1.ContainerRestartPolicyAlways), "sidecar"},
+	} {
+		p := running("web")
+		p.Spec.InitContainers = []v1.Container{{Name: "first", RestartPolicy: row.policy}}
+		text := written(t, func(w io.Writer) error { return Pod(w, factsOf(p), p, nil) })
+		other := map[string]string{"init container": "sidecar", "sidecar": "init container"}[row.want]
+		if !strings.Contains(text, row.want) || strings.Contains(text, other) {
+			t.Errorf("with restartPolicy %v it is no %s", row.policy, row.want)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"monopod/agent/message"
 	"monopod/agent/print"
 	"monopod/agent/status"
+	"monopod/manifests/defaults"
 )
 
 // eventsMost is how many events a page has, the latest first.
@@ -56,7 +57,7 @@ func Pod(w io.Writer, f *Facts, p *v1.Pod, events []v1.Event) error {
 	g.Facts = f.podFacts(p, files, versions.of(p))
 	for _, c := range p.Spec.InitContainers {
 		kind := "init container"
-		if c.RestartPolicy != nil {
+		if defaults.IsSidecar(&c) {
 			kind = "sidecar"
 		}
 		g.Containers = append(g.Containers, f.container(p, kind, &c, p.Status.InitContainerStatuses))

@@ -43,6 +43,18 @@ func (h *presence) look(ctx context.Context, p *v1.Pod) (now *v1.Pod, gone bool,
 	return nil, before == key, nil
 }
 
+// AllPods returns the agent's pods, and whether these are all: an agent that has just started does
+// not report all yet.
+func AllPods(ctx context.Context, socket string) (pods []v1.Pod, complete bool, err error) {
+	complete, err = hasManifests(ctx, socket) // before the list, which has all that was known then
+	if err != nil {
+		return nil, false, err
+	}
+	var list v1.PodList
+	err = GetJSON(ctx, socket, "/pods", &list)
+	return list.Items, complete, err
+}
+
 // hasManifests reports whether the agent has reported all its manifests, and so knows all pods.
 func hasManifests(ctx context.Context, socket string) (bool, error) {
 	var m status.Manifests

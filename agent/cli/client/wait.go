@@ -204,9 +204,7 @@ func (w *wait) print(text string) {
 // the agent knows all manifests.
 func (o *WaitOptions) askAgent(ctx context.Context) (pods []v1.Pod, complete bool, err error) {
 	if o.For == "gone" || o.For == "removed" {
-		if complete, err = hasManifests(ctx, o.Socket); err != nil {
-			return nil, false, err
-		}
+		return AllPods(ctx, o.Socket)
 	}
 	var list v1.PodList
 	err = GetJSON(ctx, o.Socket, "/pods", &list)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"monopod/agent/print"
@@ -113,7 +114,8 @@ func (f *forwarding) listen() (all []listener, err error) {
 	return all, nil
 }
 
-// listenOn listens on a port of all addresses; a free port is the same on all of them.
+// listenOn listens on a port of all addresses; a free port is the same on all of them. It prints
+// which one another program has, where the others are enough.
 func (f *forwarding) listenOn(addresses []address, port *Port) (all []listener, err error) {
 	var failed []error
 	missing := false
@@ -133,6 +135,11 @@ func (f *forwarding) listenOn(addresses []address, port *Port) (all []listener, 
 			l.socket.Close()
 		}
 		return nil, errors.Join(failed...)
+	}
+	for _, err := range failed {
+		if errors.Is(err, syscall.EADDRINUSE) { // otherwise the machine lacks IPv4 or IPv6
+			f.print(f.o.Err, "monopod: unable to listen on port %d: %v", port.Local, err)
+		}
 	}
 	for _, l := range all {
 		f.print(f.o.Out, "Forwarding from %s -> %d", l.socket.Addr(), port.Remote)

@@ -225,6 +225,31 @@ func TestAPortThatIsTakenLeavesTheOthers(t *testing.T) {
 	}
 }
 
+// Who connects to 127.0.0.1 then reaches another program.
+func TestALocalhostThatIsHalfTakenIsTold(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken := l.Addr().(*net.TCPAddr).Port
+	other, err := net.Listen("tcp6", fmt.Sprintf("[::1]:%d", taken))
+	if err != nil {
+		t.Skip("there is no IPv6 here, or its port is taken, too")
+	}
+	other.Close()
+	w := &world{sandbox: "one", lines: make(chan string, 20)}
+	o := w.options(false)
+	o.Ports, o.Addresses = []Port{{uint16(taken), 80}}, []string{"localhost"}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- Run(ctx, o) }()
+	w.says(t, fmt.Sprintf("monopod: unable to listen on port %d: listen tcp4 127.0.0.1:%[1]d: bind: address already in use", taken))
+	w.says(t, fmt.Sprintf("Forwarding from [::1]:%d -> 80", taken))
+	cancel()
+	<-done
+}
+
 func TestConnectionsAreBounded(t *testing.T) {
 	f := &forwarding{}
 	for range maxConns {

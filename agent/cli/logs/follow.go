@@ -82,7 +82,7 @@ func newFollowing(o *Options, all []*container) *following {
 }
 
 // run checks the pods until no container is restarted any more, or its pod is gone. While no agent
-// answers, no end is known.
+// answers, or one that has just started does not report all pods yet, no end is known.
 func (f *following) run(ctx context.Context) {
 	tick := time.NewTicker(cmp.Or(f.every, overEvery))
 	defer tick.Stop()
@@ -101,13 +101,13 @@ func (f *following) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		var list v1.PodList
-		if client.GetJSON(ctx, f.Socket, "/pods", &list) != nil {
+		all, complete, err := client.AllPods(ctx, f.Socket)
+		if err != nil || !complete {
 			continue
 		}
 		pods := map[string]*v1.Pod{}
-		for k := range list.Items {
-			pods[list.Items[k].Namespace+"/"+list.Items[k].Name] = &list.Items[k]
+		for k := range all {
+			pods[all[k].Namespace+"/"+all[k].Name] = &all[k]
 		}
 		now = func(c *container) *v1.Pod { return pods[c.pod.Namespace+"/"+c.pod.Name] }
 	}

@@ -3,6 +3,7 @@ package logs
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"monopod/agent/cli/clitest"
 	"monopod/agent/podlog"
 	"monopod/agent/server"
+	"monopod/agent/status"
 )
 
 // Following goes on with the pod that replaces one, and ends when it is removed.
@@ -22,6 +24,7 @@ func TestLogsFollowASuccessor(t *testing.T) {
 		t.Run(strings.Join(names, " "), func(t *testing.T) {
 			pod := clitest.Pods(t, loggedPods)[0]
 			store := clitest.Store(t, t.TempDir(), pod)
+			store.SetManifests(status.Manifests{Dir: "/m"})
 			notes := &notes{said: make(chan string, 10)}
 			o := Options{Pod: "web", Containers: names, Follow: true, Prefix: ptr(false), Tail: ptr(int64(1)), PodLogs: logFolder(t, loggedFiles), Notes: notes, every: 20 * time.Millisecond}
 			o.Socket = clitest.Serve(t, server.Config{Store: store})
@@ -72,4 +75,50 @@ type notes struct{ said chan string }
 func (n *notes) Write(b []byte) (int, error) {
 	n.said <- string(b)
 	return len(b), nil
+}
+
+// An agent that has just started does not report all pods yet: none of them is gone for that.
+func TestLogsFollowOverAStartOfTheAgent(t *testing.T) {
+	pod := clitest.Pods(t, loggedPods)[0]
+	store, dir := clitest.Store(t, t.TempDir(), pod), logFolder(t, loggedFiles)
+	store.SetManifests(status.Manifests{Dir: "/m"})
+	listed, notes := make(chan struct{}), &notes{said: make(chan string, 10)}
+	o := Options{Pod: "web", Containers: []string{"app"}, Follow: true, Tail: ptr(int64(1)), PodLogs: dir, Notes: notes, every: time.Millisecond}
+	o.Socket = clitest.Serve(t, server.Config{Store: store, Watch: func(_ bool, _ []string, next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, r)
+			select {
+			case listed <- struct{}{}:
+			default:
+			}
+		})
+	}})
+	out, want := lines(t)
+	done := make(chan error, 1)
+	go func() {
+		err := Print(t.Context(), out, o)
+		out.(io.Closer).Close() // so that no line is waited for
+		done <- err
+	}()
+	want("404")
+	store.SetManifests(status.Manifests{})
+	store.RemovePod("default/web-node1")
+	for range 10 {
+		select {
+		case <-listed:
+		case err := <-done:
+			t.Fatalf("it has ended: %v, %s", err, <-notes.said)
+		}
+	}
+	store.SetPod("default/web-node1", pod)
+	store.SetManifests(status.Manifests{Dir: "/m"})
+	addLine(t, podlog.Dir(dir, pod, "app")+"/1.log", "30 stdout after the start")
+	want("after the start")
+	store.RemovePod("default/web-node1")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got := <-notes.said; got != "monopod: pod default/web was removed\n" {
+		t.Errorf("said %q", got)
+	}
 }
