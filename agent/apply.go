@@ -32,19 +32,20 @@ import (
 // worker what is to run. Then the trial continues as decided (trials.go), and the lock of the
 // running version is checked.
 type applier struct {
-	shared  *worker.Pool
-	faults  faults
-	pods    *records
-	table   *admission.Table
-	locks   locks
-	rules   func() rollout.Rules // the present rules of the gate
-	holds   *hold.Store          // the owner's holds and stops
-	trials  *trials
-	follow  *following
-	down    *shutdown.Sequence
-	tells   *reporter
-	running *sync.WaitGroup
-	ready   *prepare.Shared // prepares next versions
+	shared   *worker.Pool
+	faults   faults
+	pods     *records
+	table    *admission.Table
+	locks    locks
+	exchange exchange
+	rules    func() rollout.Rules // the present rules of the gate
+	holds    *hold.Store          // the owner's holds and stops
+	trials   *trials
+	follow   *following
+	down     *shutdown.Sequence
+	tells    *reporter
+	running  *sync.WaitGroup
+	ready    *prepare.Shared // prepares next versions
 
 	updates     uint64       // the number of updates sent to workers
 	stopsOver   bool         // the record has stops of pods that are no longer stopped
@@ -215,8 +216,8 @@ func (a *applier) tellRefusal(r *rollout.Record, d *rollout.Decision) {
 }
 
 // swap stops pods that wait for each other's room or uids and lack nothing else, so that all of
-// them can start.
-func (a *applier) swap() {
+// them can start, once the disk takes what they need for that.
+func (a *applier) swap(ctx context.Context) {
 	if len(a.pods.agenda.denied) == 0 {
 		return
 	}
@@ -227,7 +228,11 @@ func (a *applier) swap() {
 			waiting = append(waiting, admission.Waiter{Pod: r.Now.Refused.Of, Why: r.Now.Refused.Why})
 		}
 	}
-	for _, key := range a.table.Swaps(waiting) {
+	all := a.table.Swaps(waiting)
+	if !a.exchange.mayStop(ctx, len(all)) {
+		return
+	}
+	for _, key := range all {
 		a.shared.Log.Info("pod stops so that pods that wait for each other's allocations can start", "pod", key.String())
 		a.table.Free(key)
 		a.pods.mark(key)

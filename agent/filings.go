@@ -130,13 +130,9 @@ type filing struct {
 // write saves the record. reported returns the last report of the pod. Any goroutine may call it.
 func (f *filing) write(root *checkpoint.Root, reported func(manifests.Key) *v1.Pod) {
 	if f.file != nil && f.Trial.Pinned == nil {
-		p, all := reported(f.Key), false
-		if p != nil && p.UID == f.Trial.Former.UID {
-			f.Images = update.ImagesOf(&p.Status)
-			_, all = update.Pin(f.Trial.Former.Pod, f.Images, nil)
-			all = all && (f.Trial.Worked || update.HasWorked(&p.Status, time.Now(), f.stable))
-		}
+		f.Images = f.ran(root, reported(f.Key))
 		f.file.Images = f.Images
+		_, all := update.Pin(f.Trial.Former.Pod, f.Images, nil)
 		if f.Unfit = !all; f.Unfit {
 			f.file = nil
 		}
@@ -146,6 +142,34 @@ func (f *filing) write(root *checkpoint.Root, reported func(manifests.Key) *v1.P
 		f.file.Output = f.Output
 	}
 	f.Err = root.SaveUpdate(f.Key, f.file)
+}
+
+// ran returns the images that the former version ran, by container; nil: it never worked, or they
+// are not known. p is the last report of the pod. After a reboot that is often of a version that is
+// just starting, so the record that it was ready before counts, too.
+func (f *filing) ran(root *checkpoint.Root, p *v1.Pod) map[string]string {
+	was := f.wasReady(root)
+	if p != nil && p.UID == f.Trial.Former.UID {
+		images := update.ImagesOf(&p.Status)
+		_, all := update.Pin(f.Trial.Former.Pod, images, nil)
+		if all && (was != nil || f.Trial.Worked || update.HasWorked(&p.Status, time.Now(), f.stable)) {
+			return images
+		}
+	}
+	if was != nil {
+		return was.Images
+	}
+	return nil
+}
+
+// wasReady returns the record that the former version was ready and stayed so, and no other one since;
+// nil: there is none that can be read.
+func (f *filing) wasReady(root *checkpoint.Root) *checkpoint.Past {
+	past, err := root.History(f.Key)
+	if err != nil || len(past) == 0 || rollout.Remembered(past, f.Trial.Former).Digest != past[0].Version().Digest {
+		return nil
+	}
+	return &past[0]
 }
 
 // Bounds of the output that is kept of a container whose version failed.

@@ -106,9 +106,10 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	l.history = histories{shared: shared, store: store, pods: &l.pods, limits: l.trials.limitsOf, late: shared.Watch.Late, running: &l.running, saved: make(chan []*memory)}
 	l.follow = following{shared: shared, store: store, running: &l.running, found: make(chan tagsFound)}
 	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, holds: l.holds,
-		locks:  locks{root: shared.Disk.Root.Dir, disk: diskWrites{shared}, ask: lockFile.look, pods: &l.pods, running: &l.running, found: make(chan looked), saved: make(chan error)},
-		rules:  func() rollout.Rules { return rollout.Rules{} },
-		trials: &l.trials, follow: &l.follow, down: l.down, tells: &l.tells, running: &l.running}
+		locks:    locks{root: shared.Disk.Root.Dir, disk: diskWrites{shared}, ask: lockFile.look, pods: &l.pods, running: &l.running, found: make(chan looked), saved: make(chan error)},
+		exchange: exchange{shared: shared, running: &l.running, found: make(chan error)},
+		rules:    func() rollout.Rules { return rollout.Rules{} },
+		trials:   &l.trials, follow: &l.follow, down: l.down, tells: &l.tells, running: &l.running}
 	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, running: &l.running, write: shared.Disk.Root.RetainObjects, saved: make(chan error)}
 	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Devices: shared.Devices, Events: shared.Events, Up: shared.Watch.Up, Network: shared.Watch.NoNetwork, AskNetwork: shared.Watch.AskNetwork, Uids: l.table.Uids,
 		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
@@ -142,6 +143,8 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.handleHolds()
 		case found := <-l.apply.locks.found:
 			l.apply.locks.take(found, l.shared.Disk.Machine.Boot.Now())
+		case err := <-l.apply.exchange.found:
+			l.apply.exchange.take(err)
 		case err := <-l.apply.locks.saved:
 			l.handleSavedLocks(err)
 		case <-l.woken:
@@ -189,6 +192,7 @@ func (l *syncLoop) tick(ctx context.Context) {
 	l.history.tick(ctx, l.last != nil && l.last.Complete)
 	l.keeps.tick()
 	l.apply.locks.tick()
+	l.apply.exchange.tick()
 	l.apply.stopsOver = l.apply.stopsLeft.Swap(false) || l.apply.stopsOver
 	l.refreshFacts(ctx)
 	l.faults.ofLoop("follow the tags of images", func() { l.giveAgain(l.follow.tick(ctx)) })
@@ -558,7 +562,7 @@ func (l *syncLoop) turn(ctx context.Context) {
 		}
 		l.decideAll(ctx)
 	}
-	l.faults.ofLoop("see which pods wait for each other", l.apply.swap)
+	l.faults.ofLoop("see which pods wait for each other", func() { l.apply.swap(ctx) })
 	l.decideAll(ctx)
 	l.startReadingPasts(ctx)
 	l.pods.arm(time.Now())

@@ -111,10 +111,15 @@ func (t *trials) ofNext(r *podRecord) *rollout.Trial {
 	if r.Given == nil {
 		return nil
 	}
+	_, next := (*rollout.Trial)(nil).Candidate(t.offerBeside(r))
+	return next
+}
+
+// offerBeside is offer for a version that comes after one that has shown that it works.
+func (t *trials) offerBeside(r *podRecord) rollout.Offer {
 	o := t.offer(r)
 	o.Given, o.Worked = o.Runs, true
-	_, next := (*rollout.Trial)(nil).Candidate(o)
-	return next
+	return o
 }
 
 func (t *trials) limitsOf(p *manifests.Pod) update.Limits {
@@ -171,6 +176,9 @@ func (t *trials) goOn(r *podRecord, d *rollout.Decision) {
 		next = next.Because(t.trouble(r))
 		t.shared.Log.Warn("new version does not work; the former one comes back", "pod", r.Key.String(), "reason", next.Reason)
 	case rollout.Overdue:
+		t.moved = append(t.moved, r)
+	case rollout.Fit:
+		next = next.Again(t.offerBeside(r))
 		t.moved = append(t.moved, r)
 	}
 	if next != r.Trial {

@@ -321,3 +321,39 @@ func TestPodsWithUnusualUIDsLeaveNothing(t *testing.T) {
 		})
 	}
 }
+
+// What the disk does not take makes an exchange wait, too: what runs goes on.
+func TestPodsDoNotStopForEachOtherOnADiskThatTakesNothing(t *testing.T) {
+	withPort := func(name, port, image string) string {
+		return strings.Replace(manifest(name, image), "image:", "ports: [{containerPort: 80, hostPort: "+port+"}], image:", 1)
+	}
+	withUID := func(name, uid string) string {
+		return strings.Replace(manifest(name, "img:1"), "{name: "+name, "{uid: "+uid+", name: "+name, 1)
+	}
+	for what, row := range map[string]struct{ first, then []string }{
+		"ports": {[]string{withPort("a", "80", "img:1"), withPort("b", "81", "img:1")}, []string{withPort("a", "81", "img:2"), withPort("b", "80", "img:2")}},
+		"uids":  {[]string{withUID("a", "u-1"), withUID("b", "u-2")}, []string{withUID("a", "u-2"), withUID("b", "u-1")}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onSmallDisk(t, func(r *rig, disk string) {
+				r.want(row.first...)
+				r.after(time.Minute)
+				made := r.made()
+				junk := fill(r.T, disk)
+				r.want(row.then...)
+				r.after(5 * time.Minute)
+				r.expect("default/a-n/c", "default/b-n/c")
+				if r.made() != made {
+					r.Error("something was made again")
+				}
+				r.says(1, "allocations run on, as the disk does not take")
+				noErr(r.T, os.Remove(junk))
+				r.after(time.Minute)
+				r.expect("default/a-n/c", "default/b-n/c")
+				if r.made() == made {
+					r.Error("they did not change places")
+				}
+			})
+		})
+	}
+}

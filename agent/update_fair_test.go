@@ -177,6 +177,97 @@ func TestAVersionThatWorkedOnceIsOneToGoBackTo(t *testing.T) {
 	})
 }
 
+// So it is after a restart of the agent or of the machine, right after which the edit comes.
+func TestAVersionThatWorkedBeforeARestartIsOneToGoBackTo(t *testing.T) {
+	restarts := map[string]func(r *rig){
+		"the machine boots": func(r *rig) {
+			r.stop()
+			r.reboot()
+			r.start()
+			r.want(watched("img:1"))
+		},
+		"the agent is killed, and it crashes": func(r *rig) {
+			r.kill()
+			r.start()
+			r.want(watched("img:1"))
+			r.Exit("c", 1)
+		},
+	}
+	for name, restart := range restarts {
+		for _, late := range []time.Duration{0, 5 * time.Second, 8 * time.Second} {
+			t.Run(fmt.Sprint(name, ", and the edit comes after ", late), func(t *testing.T) {
+				live(t, func(r *rig) {
+					r.Program("img:2", critest.Exits(1))
+					r.want(watched("img:1"))
+					r.after(time.Minute)
+					former := r.imageID()
+					restart(r)
+					r.after(late)
+					r.want(watched("img:2", elsewhereNow))
+					r.after(20 * time.Minute)
+					r.isBack(former, "")
+				})
+			})
+		}
+	}
+}
+
+// So it is where the disk takes the record of it no sooner than long after the boot.
+func TestAVersionThatWorkedIsOneToGoBackToOnceTheDiskIsWellAgain(t *testing.T) {
+	onSmallDisk(t, func(r *rig, disk string) {
+		r.Program("img:2", critest.Exits(1))
+		r.want(watched("img:1"))
+		r.after(time.Minute)
+		former := r.imageID()
+		junk := fill(r.T, disk)
+		r.want(watched("img:2", elsewhereNow))
+		r.after(time.Minute)
+		r.stop()
+		r.reboot()
+		r.start()
+		r.want(watched("img:2", elsewhereNow))
+		r.after(10 * time.Minute)
+		r.runsID(former)
+		noErr(r.T, os.Remove(junk))
+		r.after(20 * time.Minute)
+		r.isBack(former, "")
+	})
+}
+
+// A version that was not ready yet when the edit came, and is by the time its successor can start.
+func TestAVersionThatWorksWhileItsSuccessorWaitsIsOneToGoBackTo(t *testing.T) {
+	waits := map[string]func(r *rig) (end func()){
+		"for its image": func(r *rig) func() {
+			r.offline("img:new")
+			return func() { r.online("img:new") }
+		},
+		"as it is held": func(r *rig) func() {
+			r.holds("web", "", "")
+			return func() { r.releases("web") }
+		},
+	}
+	for name, wait := range waits {
+		t.Run(name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.Program("img:new", critest.Exits(1))
+				a := answers(r, "readiness")
+				a.fail("readiness")
+				r.want(strings.Replace(watched("img:1"), "image:", "readinessProbe: {periodSeconds: 1, exec: {command: [readiness]}}, image:", 1))
+				r.after(5 * time.Second)
+				end := wait(r)
+				r.want(watched("img:new", elsewhereNow))
+				r.after(20 * time.Second)
+				a.fail()
+				r.after(time.Hour)
+				former := r.imageID()
+				end()
+				r.after(20 * time.Minute)
+				r.isBack(former, "")
+			})
+		})
+	}
+}
+
 // The room of the former version is kept while its successor is on trial, and no longer.
 func TestARollbackFindsThePortOfTheFormerVersion(t *testing.T) {
 	withPort := func(doc string) string {

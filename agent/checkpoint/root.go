@@ -97,7 +97,7 @@ func OpenRoot(dir string) (_ *Root, err error) {
 			r.Close()
 		}
 	}()
-	r.Trouble = takesData(dir)
+	r.Trouble = takesData(dir, 4096)
 	if err = r.takeLock(); err != nil {
 		return nil, err
 	}
@@ -150,13 +150,19 @@ func (r *Root) takeLock() (err error) {
 	return nil
 }
 
+// TakesData returns why the disk of the root dir does not take so many bytes now; nil: it does, or
+// that cannot be tested. Nothing stays on the disk.
+func (r *Root) TakesData(size int) error { return takesData(r.Dir, size) }
+
 // takesData returns why a folder's disk takes no data, nil if it does or if that
 // cannot be tested without leaving a file behind.
-func takesData(dir string) error {
+func takesData(dir string, size int) error {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err == nil {
 		defer unix.Close(fd)
-		_, err = unix.Write(fd, make([]byte, 4096))
+	}
+	for chunk := make([]byte, 4096); err == nil && size > 0; size -= len(chunk) {
+		_, err = unix.Write(fd, chunk)
 	}
 	if disk.Unwritable(err) {
 		return fmt.Errorf("write in %s: %w", dir, err)

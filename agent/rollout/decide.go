@@ -99,12 +99,25 @@ func (d Decision) goesOn(r *Record, w *World) Decision {
 		d.Trial = t
 		return d
 	}
+	if r.IsPrepared() && r.isFit(t, w) {
+		d.Trial, d.Outcome = t, Fit
+		return d
+	}
 	var again time.Time
 	d.Trial, d.Outcome, again = t.Look(Sight{Now: w.Now.Wall, Limits: w.Limits(t.Tried), Blind: w.Blind, Late: w.Late})
 	if !again.IsZero() {
 		d.lookAgain(again)
 	}
 	return d
+}
+
+// isFit reports whether the version that still runs has worked since it was found that it had not,
+// so that it can be rolled back to. That is asked once its successor is prepared, as another trial
+// offers that again.
+func (r *Record) isFit(t *Trial, w *World) bool {
+	runs := r.Running()
+	return t.Unfit && !t.Worked && t.isTried(r.Offered) && runs != nil && runs.Digest == t.Former.Digest &&
+		r.Proof.Holds(runs, w.Now.Wall, w.Limits(t.Tried).Stable+w.Late)
 }
 
 // unread keeps a pod for which it is not known yet whether a manifest gives it.

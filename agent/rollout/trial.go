@@ -159,6 +159,13 @@ func begin(o Offer, changes int) (*manifests.Pod, *Trial) {
 	return t.until(o), t
 }
 
+// Again returns the trial of the offered version from its beginning: its former version, which could
+// not be rolled back to, works by now.
+func (t *Trial) Again(o Offer) *Trial {
+	_, next := begin(o, t.Changes)
+	return next
+}
+
 // tries returns a trial of the offered version. A rollback of an in-place update changes back only
 // what that update changed.
 func (t *Trial) tries(o Offer) *Trial {

@@ -413,6 +413,40 @@ func TestAVersionWithNothingToGoBackToIsNotOnTrial(t *testing.T) {
 	}
 }
 
+// What works only after its successor was offered is one to go back to all the same.
+func TestAFormerVersionMayBeFitByNow(t *testing.T) {
+	long := update.Limits{Within: time.Minute, Stable: 10 * time.Second}
+	ready := update.Health{Seen: true, Ready: true}
+	now := time.Unix(1000, 0)
+	for name, row := range map[string]struct {
+		trial    Trial
+		proof    Proof
+		prepared bool
+		want     Outcome
+	}{
+		"it works":                              {Trial{Unfit: true}, Proof{}.Saw(first, ready, now, long.Stable), true, Fit},
+		"it does not work":                      {Trial{Unfit: true}, Proof{}.Saw(first, update.Health{Seen: true}, now, long.Stable), true, Watching},
+		"another version works":                 {Trial{Unfit: true}, Proof{}.Saw(third, ready, now, long.Stable), true, Watching},
+		"its successor is not prepared yet":     {Trial{Unfit: true}, Proof{}.Saw(first, ready, now, long.Stable), false, Watching},
+		"it worked, and its images are unknown": {Trial{Unfit: true, Worked: true}, Proof{}.Saw(first, ready, now, long.Stable), true, Watching},
+		"it could be gone back to before":       {Trial{Safe: true}, Proof{}.Saw(first, ready, now, long.Stable), true, Watching},
+	} {
+		row.trial.Former, row.trial.Tried = first, second
+		r := Record{Offered: second, Accepted: first, Trial: &row.trial, Proof: row.proof, Works: true, Now: Decision{Run: first, Prepare: second}}
+		r.Prepared.Of, r.Prepared.Ready = second, row.prepared
+		w := World{Limits: func(*manifests.Pod) update.Limits { return long }}
+		w.Now.Wall = now.Add(time.Second)
+		if got := (Decision{Run: first}).goesOn(&r, &w).Outcome; got != row.want {
+			t.Errorf("%s: %s, want %s", name, got, row.want)
+		}
+	}
+	unfit := &Trial{Former: first, Tried: second, Unfit: true, Changes: 3}
+	next := unfit.Again(Offer{New: second, Given: first, Runs: first, Limits: long, Worked: true})
+	if next == nil || next.Unfit || !next.Worked || next.Changes <= unfit.Changes {
+		t.Errorf("%+v", next)
+	}
+}
+
 // A trial that ended while its record was being saved says nothing of the one after.
 func TestARecordOfAnotherTrialSaysNothing(t *testing.T) {
 	s := startedTrial(t)

@@ -27,9 +27,10 @@ const (
 	Healthy          // later versions may be rolled back to this one
 	RollBack         // the former version replaces it, once that is on disk
 	Overdue          // the former version replaces it although the disk did not take the record in time
+	Fit              // the former version, which had not worked when this one was offered, works by now
 )
 
-var outcomeNames = [...]string{"watching", "healthy", "rolls back", "overdue"}
+var outcomeNames = [...]string{"watching", "healthy", "rolls back", "overdue", "fit"}
 
 func (o Outcome) String() string { return outcomeNames[o] }
 
