@@ -244,7 +244,7 @@ func (a *applier) swap(ctx context.Context) {
 func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decision) {
 	now := a.pods.of(r.Key)
 	was := now.sent
-	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Next: d.Prepare, Waits: d.Line(), Pull: pullOf(d), Restarts: d.Restarts, Restart: d.RestartLine(), IsBack: r.Back && manifests.Same(d.Run, r.Offered), Halted: d.Halt})
+	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Exchanges: d.Run == nil && r.Offered != nil, Next: d.Prepare, Waits: d.Line(), Pull: pullOf(d), Restarts: d.Restarts, Restart: d.RestartLine(), IsBack: r.Back && manifests.Same(d.Run, r.Offered), Halted: d.Halt})
 	now.Prepared.Final = now.Prepared.Final && d.Final
 	if now.task != nil {
 		now.task.Look(d.Final)

@@ -255,6 +255,7 @@ func TestPodsThatExchangePortsWaitForTheirImages(t *testing.T) {
 				r.Errorf("%s has not moved", c.Pod)
 			}
 		}
+		r.says(0, "its manifest is gone")
 	})
 }
 

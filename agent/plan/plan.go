@@ -18,22 +18,23 @@ import (
 
 // Facts is everything that a plan is made from.
 type Facts struct {
-	Now      time.Time                         // the wall clock; comparisons use the process's monotonic clock
-	Mark     checkpoint.Mark                   // the same moment, in the form that is saved
-	Pod      *manifests.Pod                    // the desired pod; nil: none
-	Known    map[string]*checkpoint.Checkpoint // by uid, of this pod name
-	Observed *pleg.Observed
-	Since    time.Time          // when the desired pod started, according to the last report; for one without a checkpoint
-	Unseen   bool               // the runtime was not queried: what is not observed may exist
-	Failures map[string]Failure // of the last attempts, by Action.Key: a container name, SandboxFailure, ...
-	Running  map[string]Running // by Action.Key
-	Runtime  string             // the runtime's name, for container ids
-	Fetching map[string]Pull    // image pulls that run, by container name
-	BackOff  BackOff            // the back-off of pods without their own
-	Dead     int                // dead attempts kept of each container; 0 is 1
-	Policy   string             // the update policy, as in PlanSettings
-	Next     map[string]uint32  // next attempts by container name, where the runtime lacks the last one
-	Reported v1.PodPhase        // how the desired pod ended according to the last report; "": it had not ended, or there is none
+	Now       time.Time                         // the wall clock; comparisons use the process's monotonic clock
+	Mark      checkpoint.Mark                   // the same moment, in the form that is saved
+	Pod       *manifests.Pod                    // the desired pod; nil: none
+	Exchanges bool                              // there is none only because other pods wait for what it has, as it does for what they have
+	Known     map[string]*checkpoint.Checkpoint // by uid, of this pod name
+	Observed  *pleg.Observed
+	Since     time.Time          // when the desired pod started, according to the last report; for one without a checkpoint
+	Unseen    bool               // the runtime was not queried: what is not observed may exist
+	Failures  map[string]Failure // of the last attempts, by Action.Key: a container name, SandboxFailure, ...
+	Running   map[string]Running // by Action.Key
+	Runtime   string             // the runtime's name, for container ids
+	Fetching  map[string]Pull    // image pulls that run, by container name
+	BackOff   BackOff            // the back-off of pods without their own
+	Dead      int                // dead attempts kept of each container; 0 is 1
+	Policy    string             // the update policy, as in PlanSettings
+	Next      map[string]uint32  // next attempts by container name, where the runtime lacks the last one
+	Reported  v1.PodPhase        // how the desired pod ended according to the last report; "": it had not ended, or there is none
 
 	Probes    map[string]probe.Results // by container id, of those that run and have probes
 	Stopping  map[string]Stopping      // by container id
@@ -164,6 +165,8 @@ func (s *Facts) former() []string {
 func (s *Facts) whyLeaving(uid string) string {
 	c := s.Known[uid]
 	switch {
+	case s.Pod == nil && s.Exchanges:
+		return whyExchanged
 	case s.Pod == nil:
 		return "its manifest is gone"
 	case c != nil && c.IsRemoving() && c.Digest == s.Pod.Digest && uid == string(s.Pod.UID):
@@ -171,6 +174,9 @@ func (s *Facts) whyLeaving(uid string) string {
 	}
 	return WhyReplaced
 }
+
+// whyExchanged is the reason of a removal because pods exchange ports or uids.
+const whyExchanged = "other pods wait for what it has, as its next version does for what they have"
 
 // WhyReplaced is the reason of a removal because another version replaces this one.
 const WhyReplaced = "its manifest has changed"

@@ -312,6 +312,8 @@ func TestRemovalsSayWhy(t *testing.T) {
 		want string
 	}{
 		{"no pod is wanted", scene{Nothing: true, Accepted: true, Here: world(up("a", 0))}, "its manifest is gone"},
+		{"it makes room for pods that make room for it", scene{Nothing: true, Accepted: true, Here: world(up("a", 0)), Change: func(s *plan.Facts) { s.Exchanges = true }},
+			"other pods wait for what it has, as its next version does for what they have"},
 		{"it was not wanted for a while", scene{Accepted: true, Retired: true, Here: world(up("a", 0))}, "its manifest was gone for a while"},
 		{"another version is wanted since it was not", scene{Accepted: true, Retired: true, Digest: "d0", Here: world(up("a", 0))}, "its manifest has changed"},
 		{"another version is wanted", scene{Old: world(up("a", 0))}, "its manifest has changed"},

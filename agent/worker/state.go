@@ -85,6 +85,7 @@ func (r *reporter) send(ctx context.Context, now State) {
 // Update is the desired state of a worker's pod.
 type Update struct {
 	Pod        *manifests.Pod   // nil: everything of it must go
+	Exchanges  bool             // Pod is nil only because other pods wait for what it has, as it does for what they have
 	Images     *podimages.Ready // what was fetched for Pod while another version ran; nil: nothing
 	Next       *manifests.Pod   // is prepared while Pod runs; nil: none
 	Waits      string           // what the next version, or the removal of Pod, waits for; "": nothing
@@ -101,7 +102,7 @@ type Update struct {
 // Says reports whether two updates are equal but for the generation.
 func (u *Update) Says(o *Update) bool {
 	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.IsBack == o.IsBack && u.Waits == o.Waits && u.Pull == o.Pull && u.Restarts == o.Restarts && u.Restart == o.Restart &&
-		u.Told == o.Told && u.Halted == o.Halted
+		u.Told == o.Told && u.Halted == o.Halted && u.Exchanges == o.Exchanges
 }
 
 // switchTo forgets the state of another update.
