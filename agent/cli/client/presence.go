@@ -52,6 +52,9 @@ func AllPods(ctx context.Context, socket string) (pods []v1.Pod, complete bool, 
 	}
 	var list v1.PodList
 	err = GetJSON(ctx, socket, "/pods", &list)
+	if err == nil && complete { // and after it: the list may be that of a successor which has just started
+		complete, err = hasManifests(ctx, socket)
+	}
 	return list.Items, complete, err
 }
 
