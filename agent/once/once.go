@@ -112,9 +112,7 @@ func (s *session) copyArtifacts(ctx context.Context) bool {
 		case good := <-done:
 			return good
 		case sig := <-s.config.Signals:
-			if !s.heed() {
-				continue
-			}
+			s.repetitions()
 			cancel(errors.New(signalOutcome(sig).Text))
 		}
 	}

@@ -166,9 +166,15 @@ func TestARunIsCutShort(t *testing.T) {
 		{"by one that comes twice", func(a *actor) { a.deaf = true }, func(a *actor) {
 			time.Sleep(time.Second)
 			a.signals <- syscall.SIGTERM
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond)
 			a.signals <- syscall.SIGTERM
 		}, 143, 91 * time.Second, "the pods do not stop"},
+		{"by two in quick succession", func(a *actor) { a.deaf = true }, func(a *actor) {
+			time.Sleep(time.Second)
+			a.signals <- os.Interrupt
+			time.Sleep(oneSignal + time.Millisecond)
+			a.signals <- os.Interrupt
+		}, 130, time.Second, "kills what still runs"},
 		{"by two", func(a *actor) { a.deaf = true }, signal(time.Second, os.Interrupt, os.Interrupt), 130, 2 * time.Second, "kills what still runs"},
 		{"by three", func(a *actor) { a.dead, a.left = true, errors.New("something is left of pod default/job-n") },
 			signal(time.Second, os.Interrupt, syscall.SIGTERM, os.Interrupt), 130, 3 * time.Second, "something is left of pod default/job-n"},

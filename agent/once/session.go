@@ -27,7 +27,6 @@ type session struct {
 	agentDone bool       // it was received
 	agentErr  error
 
-	signalled       time.Time // when the last signal came
 	began, finished time.Time
 	outcome         *outcome // nil: the work continues
 	final           []view   // pods as they were then
@@ -91,7 +90,7 @@ func (s *session) work() {
 		case <-late:
 			s.outcome = s.late()
 		case sig := <-s.config.Signals:
-			s.heed()
+			s.repetitions()
 			s.outcome = signalOutcome(sig)
 		case s.agentErr = <-s.agentEnd:
 			s.agentDone = true
@@ -106,18 +105,20 @@ func (s *session) work() {
 	}
 }
 
-// oneSignal is how long repetitions of a signal count as that one: timeout(1) sends each twice, to its
-// child and to the group that this is in, and so do programs that pass on the Ctrl-C of a terminal.
-const oneSignal = 500 * time.Millisecond
+// oneSignal is how long after a signal others are repetitions of it: timeout(1) sends each to its child
+// and to the group that this is in, and so do programs that pass on the Ctrl-C of a terminal.
+const oneSignal = 50 * time.Millisecond
 
-// heed takes a signal, and reports whether it is another one than the last.
-func (s *session) heed() bool {
-	now := time.Now()
-	if now.Sub(s.signalled) < oneSignal {
-		return false
+// repetitions takes the repetitions of a signal, before anything is done for it or said of it: who has
+// read what a second one does, sends another one.
+func (s *session) repetitions() {
+	for over := time.After(oneSignal); ; {
+		select {
+		case <-s.config.Signals:
+		case <-over:
+			return
+		}
 	}
-	s.signalled = now
-	return true
 }
 
 // late is the outcome of a run that takes too long.
@@ -216,9 +217,7 @@ func (s *session) clear(ctx context.Context) bool {
 		case <-s.config.Agent.Gone():
 			return true
 		case sig := <-s.config.Signals:
-			if !s.heed() {
-				continue
-			}
+			s.repetitions()
 			if killing {
 				s.progress.print("%s again: gives up", signalOutcome(sig).Text)
 				return false
