@@ -235,6 +235,7 @@ func (a *applier) swap(ctx context.Context) {
 	for _, key := range all {
 		a.shared.Log.Info("pod stops so that pods that wait for each other's allocations can start", "pod", key.String())
 		a.table.Free(key)
+		a.pods.of(key).exchanges = true
 		a.pods.mark(key)
 		a.tells.stale = true
 	}
@@ -244,7 +245,8 @@ func (a *applier) swap(ctx context.Context) {
 func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decision) {
 	now := a.pods.of(r.Key)
 	was := now.sent
-	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Exchanges: d.Run == nil && r.Offered != nil, Next: d.Prepare, Waits: d.Line(), Pull: pullOf(d), Restarts: d.Restarts, Restart: d.RestartLine(), IsBack: r.Back && manifests.Same(d.Run, r.Offered), Halted: d.Halt})
+	now.exchanges = now.exchanges && d.Run == nil && r.Offered != nil
+	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Exchanges: now.exchanges, Next: d.Prepare, Waits: d.Line(), Pull: pullOf(d), Restarts: d.Restarts, Restart: d.RestartLine(), IsBack: r.Back && manifests.Same(d.Run, r.Offered), Halted: d.Halt})
 	now.Prepared.Final = now.Prepared.Final && d.Final
 	if now.task != nil {
 		now.task.Look(d.Final)

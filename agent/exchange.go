@@ -28,8 +28,13 @@ const recordSize = 64 << 10
 func (e *exchange) mayStop(ctx context.Context, pods int) bool {
 	taken := e.taken
 	e.taken = false
-	if taken || pods == 0 || e.asking || e.refused {
-		return taken && pods > 0
+	switch {
+	case pods == 0:
+		return false
+	case taken:
+		return true
+	case e.asking, e.refused:
+		return false
 	}
 	e.asking = true
 	e.running.Go(func() {

@@ -95,7 +95,7 @@ func (w *walk) watchStops(args any) {
 		return
 	}
 	c, there := w.Container(q.ContainerId)
-	if !there || c.Namespace == strangers || c.Started.IsZero() { // what never ran stops for nobody
+	if !there || c.Namespace == strangers || c.Started.IsZero() { // one that never ran needs no successor
 		return
 	}
 	key := manifests.Key{Namespace: c.Namespace, Name: c.Pod}

@@ -34,6 +34,8 @@ type podRecord struct {
 	round  uint64 // the last offer that contained it
 	past   *past  // while it waits for its turn: what previous agents reported; nil: not requested
 
+	exchanges bool // it stops so that other pods get what it has, and it gets what they have
+
 	looking bool      // a check of its lock is running
 	looks   time.Time // when the next one may start
 

@@ -161,8 +161,10 @@ func takesData(dir string, size int) error {
 	if err == nil {
 		defer unix.Close(fd)
 	}
-	for chunk := make([]byte, 4096); err == nil && size > 0; size -= len(chunk) {
-		_, err = unix.Write(fd, chunk)
+	for chunk := make([]byte, 4096); err == nil && size > 0; {
+		var n int
+		n, err = unix.Write(fd, chunk)
+		size -= n
 	}
 	if disk.Unwritable(err) {
 		return fmt.Errorf("write in %s: %w", dir, err)

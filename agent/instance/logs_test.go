@@ -87,7 +87,7 @@ func TestLogFoldersAreNotMadeBehindLinks(t *testing.T) {
 }
 
 // The machine gets another name while a next version is prepared: the pod with the new name takes
-// the uid, which is computed from its file, and the logs of the former name are nobody's.
+// the uid, which is computed from its file, and no pod uses the logs of the former name any more.
 func TestTheLogsOfAWithdrawnVersionGoThoughAnotherPodHasItsUID(t *testing.T) {
 	root := &checkpoint.Root{Dir: t.TempDir()}
 	logs := t.TempDir()

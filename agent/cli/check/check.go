@@ -120,7 +120,7 @@ func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
 	}
 	isFolder := len(paths) != 1 || paths[0] != arg
 	before := len(paths)
-	paths = slices.DeleteFunc(paths, v.isNamed)
+	paths = slices.DeleteFunc(paths, v.wasNamed)
 	if before > 0 && len(paths) == 0 {
 		return nil
 	}
@@ -140,8 +140,9 @@ func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
 	return nil
 }
 
-// isNamed reports whether a file was named before, itself or by its folder: it is checked once.
-func (v *Result) isNamed(path string) bool {
+// wasNamed reports whether a file was named before, itself or by its folder, and records that it is
+// now: it is checked once.
+func (v *Result) wasNamed(path string) bool {
 	path = absolute(path)
 	if v.named[path] {
 		return true

@@ -235,7 +235,7 @@ func TestALocalhostThatIsHalfTakenIsTold(t *testing.T) {
 	taken := l.Addr().(*net.TCPAddr).Port
 	other, err := net.Listen("tcp6", fmt.Sprintf("[::1]:%d", taken))
 	if err != nil {
-		t.Skip("there is no IPv6 here, or its port is taken, too")
+		t.Skip("NOT run: there is no IPv6 here, or its port is taken, too")
 	}
 	other.Close()
 	w := &world{sandbox: "one", lines: make(chan string, 20)}

@@ -28,13 +28,7 @@ func TestLogsFollowASuccessor(t *testing.T) {
 			notes := &notes{said: make(chan string, 10)}
 			o := Options{Pod: "web", Containers: names, Follow: true, Prefix: ptr(false), Tail: ptr(int64(1)), PodLogs: logFolder(t, loggedFiles), Notes: notes, every: 20 * time.Millisecond}
 			o.Socket = clitest.Serve(t, server.Config{Store: store})
-			out, want := lines(t)
-			done := make(chan error, 1)
-			go func() {
-				err := Print(t.Context(), out, o)
-				out.(io.Closer).Close() // so that no line is waited for
-				done <- err
-			}()
+			want, done := follow(t, o)
 			if len(names) > 1 {
 				want("GET /")
 			}
@@ -69,6 +63,18 @@ func TestLogsFollowASuccessor(t *testing.T) {
 	}
 }
 
+// follow prints the logs in the background. want waits for a line; done has the result.
+func follow(t *testing.T, o Options) (want func(...string), done <-chan error) {
+	out, want := lines(t)
+	ended := make(chan error, 1)
+	go func() {
+		err := Print(t.Context(), out, o)
+		out.(io.Closer).Close() // so that no line is waited for
+		ended <- err
+	}()
+	return want, ended
+}
+
 // notes are what is said, one after the other.
 type notes struct{ said chan string }
 
@@ -93,13 +99,7 @@ func TestLogsFollowOverAStartOfTheAgent(t *testing.T) {
 			}
 		})
 	}})
-	out, want := lines(t)
-	done := make(chan error, 1)
-	go func() {
-		err := Print(t.Context(), out, o)
-		out.(io.Closer).Close() // so that no line is waited for
-		done <- err
-	}()
+	want, done := follow(t, o)
 	want("404")
 	store.SetManifests(status.Manifests{})
 	store.RemovePod("default/web-node1")
