@@ -59,7 +59,7 @@ func TestWhatPodsSpendIsBounded(t *testing.T) {
 			do   func()
 			most spending
 		}{
-			{"a start", func() { r.want(append(others, manifest("web", "img:1"))...) }, spending{2, 3, 16_000, 10, 8}},
+			{"a start", func() { r.want(append(others, manifest("web", "img:1"))...) }, spending{2, 3, 16_000, 10, 6}},
 			{"a crash", func() { r.Exit("default/web-n/c", 1) }, spending{0, 1, 4_000, 10, 6}},
 			{"a removal", func() { r.want(others...) }, spending{1, 2, 13_000, 14, 6}},
 			{"an idle hour", func() { r.after(time.Hour) }, spending{0, 0, 0, 1800, 0}},

@@ -94,9 +94,7 @@ func (o *Observer) sandbox(ctx context.Context, s *rt.PodSandbox) (Sandbox, erro
 		if st, err = o.cri.SandboxStatus(ctx, s.Id); err != nil {
 			return out, err
 		}
-		if hostNetwork(st) || st.Network.GetIp() != "" {
-			o.networks[s.Id] = st
-		}
+		o.Know(s.Id, st)
 	}
 	if st == nil {
 		return out, nil
@@ -107,6 +105,13 @@ func (o *Observer) sandbox(ctx context.Context, s *rt.PodSandbox) (Sandbox, erro
 	out.IPs = Addresses(st)
 	out.Unknown = st.Network == nil || st.GetLinux().GetNamespaces().GetOptions() == nil && len(out.IPs) == 0
 	return out, nil
+}
+
+// Know keeps the status of a sandbox, if it has the addresses.
+func (o *Observer) Know(id string, st *rt.PodSandboxStatus) {
+	if hostNetwork(st) || st.GetNetwork().GetIp() != "" {
+		o.networks[id] = st
+	}
 }
 
 func hostNetwork(st *rt.PodSandboxStatus) bool {

@@ -69,6 +69,7 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	switch a.Do {
 	case plan.DoCreateSandbox:
 		log = log.With("attempt", a.Attempt)
+		w.Observer.Know(made.id, made.status)
 		w.keepFailure(a, w.failures[a.Key()].Remade(time.Now()))
 		w.logRemakes(w.failures[a.Key()].Made > remakesLogged)
 		if w.pod.current.Pod == s.Pod {

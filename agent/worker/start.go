@@ -22,7 +22,8 @@ import (
 type madeSandbox struct {
 	id     string
 	config *rt.PodSandboxConfig
-	ips    []string // as containers see them: the host's for host-network pods
+	ips    []string             // as containers see them: the host's for host-network pods
+	status *rt.PodSandboxStatus // as it was made; nil: it was not asked for
 }
 
 // starter creates the desired instance's sandbox and starts its containers.
@@ -71,7 +72,7 @@ func (t *starter) runSandbox(ctx context.Context, s *plan.Facts, config *rt.PodS
 			t.pod.shared.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", message.Of("Unable to get pod sandbox status: %s", message.Private(err.Error())))
 			return nil, err
 		}
-		m.ips = pleg.Addresses(st)
+		m.ips, m.status = pleg.Addresses(st), st
 	}
 	return m, nil
 }
