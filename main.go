@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	acli "monopod/agent/cli"
 	"monopod/agent/cli/command"
@@ -24,12 +25,20 @@ import (
 // 75 takes 11.2 MB and 13 ms, Go's own 100 takes 12.0 MB and 13 ms.
 const gcPercent = 75
 
+// repetitions is how long the same signal may come again: timeout(1) sends each to its child and to
+// its group.
+const repetitions = 50 * time.Millisecond
+
 func main() {
 	runtime.MemProfileRate = 0 // no one can ask for a profile, and its table takes a megabyte
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() {
+		time.Sleep(repetitions)
+		stop() // another signal ends the process at once, whatever it hangs in
+	})
 	err := command.Execute(ctx, acli.App(), os.Args[1:])
 	stop()
 	command.Say(os.Stderr, err)

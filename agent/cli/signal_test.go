@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A command whose output nobody takes hangs in writing it. It ends with the second signal, as the
+// first one only cancels.
+func TestACommandWhoseOutputNobodyTakesEndsBySignals(t *testing.T) {
+	dir := t.TempDir()
+	bin, files := filepath.Join(dir, "monopod"), filepath.Join(dir, "manifests")
+	if out, err := exec.Command("go", "build", "-o", bin, "../..").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Mkdir(files, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq("abcdefghijklmnop", "") {
+		if err := os.WriteFile(filepath.Join(files, name+".yaml"), []byte(strings.Repeat(name, 200)+": 1\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full, output, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	defer output.Close()
+	fill(t, output)
+	cmd := exec.Command(bin, "validate", files)
+	cmd.Stdout, cmd.Stderr = output, output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	asks, limit := time.NewTicker(200*time.Millisecond), time.After(30*time.Second)
+	defer asks.Stop()
+	for {
+		select {
+		case err := <-ended:
+			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
+				t.Errorf("ended with %v, want a kill by the signal", err)
+			}
+			return
+		case <-asks.C:
+			cmd.Process.Signal(os.Interrupt)
+		case <-limit:
+			cmd.Process.Kill()
+			t.Fatal("signals do not end it")
+		}
+	}
+}
+
+// fill writes to a pipe until it is full.
+func fill(t *testing.T, pipe *os.File) {
+	if err := pipe.SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := pipe.Write(make([]byte, 4096)); err != nil {
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+}
