@@ -21,14 +21,11 @@ stored=/var/lib/containers/storage/overlay-containers
 running() { OCI list | awk '$3 == "running" {print $1, $2}'; }
 records() { cat $stored/containers.json $stored/volatile-containers.json 2>/dev/null | sed 's/{"id":"/\n&/g' | grep '^{"id"' || true; }
 known() { records | cut -d '"' -f 4; }
-boxes() {
-	local c
-	for c in $(records | grep 'pod\\":true' | cut -d '"' -f 4); do [ -e $stored/$c/userdata/stopped ] || echo $c; done
-}
+boxes() { sed -n 's|.*/overlay-containers/\([0-9a-f]*\)/userdata/shm .*|\1|p' /proc/self/mountinfo | sort -u; }
 strangers() {
 	local c uid
 	for c in $(known); do
-		uid=$(grep -o '"io.kubernetes.pod.uid":"[^"]*"' $stored/$c/userdata/config.json | head -n 1 | cut -d '"' -f 4)
+		uid=$(grep -o 'io.kubernetes.pod.uid[\"]*:[\"]*[^\"]*' $stored/$c/userdata/config.json | sed -n '1s/.*"//p')
 		case " $* " in *" ${uid:-none} "*) ;; *) echo $c ;; esac
 	done
 }
