@@ -67,8 +67,11 @@ func (r *resolution) keepObject(key ObjectKey, o *Object, list []objectClaim, re
 			return
 		}
 		r.keepHiddenObject(key, o, f.lacks())
+	case s.Dir == "" && len(list) > 0: // the URL gives it now
+		r.takeObject(key, nil, list[0], list)
 	case inDoubt, f != nil && (slices.Contains(f.RefusedObjects, key) || f.mayGive()):
 		r.objects[key] = o
+		r.kept = r.kept || r.doubt != "" && !s.hasManifest()
 		if f != nil && f.wrong() {
 			r.heldFiles[o.File] = true
 		}
@@ -199,8 +202,12 @@ func (s *Source) forgetAbsences() {
 // knowObjects takes over the objects that a former Source saved.
 func (s *Source) knowObjects() {
 	for _, o := range s.KnownObjects {
-		if IsURL(o.File) && s.URL != "" { // another one before: this one's answer decides
+		switch {
+		case !IsURL(o.File):
+		case s.URL != "": // another one before: this one's answer decides
 			o = o.In(s.urlName)
+		default:
+			s.knowFormerURL(o.File)
 		}
 		s.objects[o.Key()] = o
 	}
