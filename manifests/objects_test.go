@@ -368,3 +368,33 @@ func TestAFolderOfObjectsAloneIsProven(t *testing.T) {
 		t.Errorf("an empty folder of which nothing is known is read again after %s", next.Sub(p.now))
 	}
 }
+
+// Of a folder that may be another one, or is not complete yet, objects are treated as pods are.
+func TestObjectsOfAFolderInDoubt(t *testing.T) {
+	start := func(t *testing.T) (p *looker, lead func(to string)) {
+		base, link := t.TempDir(), filepath.Join(t.TempDir(), "m")
+		must(t, os.WriteFile(filepath.Join(base, "a.yaml"), []byte(podYAML("a")+"---\n"+mapYAML("x", "1")), 0o600))
+		point(t, link, base)
+		p = at(t, link, asks)
+		p.gets(Answer{Data: []byte(mapYAML("x", "0"))}, "a@a.yaml=busybox bad:pods")
+		p.hasObjects("x@a.yaml=1 bad:pods")
+		return p, func(to string) { point(t, link, to) }
+	}
+	t.Run("in another file on another file system", func(t *testing.T) {
+		p, lead := start(t)
+		lead(elsewhere(t))
+		p.lookAgain().hasObjects("x@a.yaml=1 bad:pods")
+		p.place("b.yaml", mapYAML("x", "2")).hasObjects("x@b.yaml=2 bad:pods")
+	})
+	t.Run("not in its file on another file system", func(t *testing.T) {
+		p, lead := start(t)
+		lead(elsewhere(t))
+		p.place("a.yaml", mapYAML("z", "1")).hasObjects("x@a.yaml=1 z@a.yaml=1 bad:pods")
+	})
+	t.Run("not yet in a folder that is filled", func(t *testing.T) {
+		p, lead := start(t)
+		lead(t.TempDir())
+		p.place("a.yaml", podYAML("b")).hasObjects("x@a.yaml=1 bad:pods")
+		p.place("c.yaml", mapYAML("x", "2")).hasObjects("x@c.yaml=2 bad:pods")
+	})
+}
