@@ -317,6 +317,10 @@ func TestObjectsMoveBetweenTheFolderAndTheURL(t *testing.T) {
 	p.hasObjects("x@a.yaml=1 z@a.yaml=1")
 	p.gets(Answer{Data: []byte(podYAML("a") + "---\n" + mapYAML("x", "2"))}, "a@pods=busybox folder ?")
 	p.lookAgain().hasObjects("x@pods=2 z@a.yaml=1")
+	p.gets(Answer{}, "a@pods=busybox folder")
+	if next := p.wake(); next.Sub(p.now) < 5*time.Second {
+		t.Errorf("the next look is after %s", next.Sub(p.now))
+	}
 	if say := fmt.Sprint(p.last.Problems); !strings.Contains(say, "no manifest folder is given: the pods and objects of files stay") || !strings.Contains(say, "forget POD, configmap/NAME or secret/NAME") {
 		t.Errorf("said is %s", say)
 	}
