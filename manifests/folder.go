@@ -122,7 +122,7 @@ func fileSystem(kind int64) string {
 // have been missing for long enough. A disk that was not mounted leaves an empty or an old folder
 // in its place.
 func (s *Source) doubt() string {
-	if s.here == nil || s.ofFiles() == "" {
+	if s.here == nil || s.ofFiles() == "" && !s.masksAny() {
 		return ""
 	}
 	before := s.record.Folder
@@ -165,7 +165,7 @@ func (s *Source) isTaken() bool {
 }
 
 const (
-	keepRunning    = "the pods and objects of its files stay; "
+	keepRunning    = "what its files gave or masked stays so; "
 	orAcceptByHand = ", or accept the removal with: monopod forget POD, configmap/NAME or secret/NAME"
 )
 
@@ -196,11 +196,11 @@ func (s *Source) hasPodsOfFiles() bool {
 }
 
 // hasManifest reports whether the folder holds a valid manifest. Where pods are known of files, it
-// has to be one of a pod.
+// has to be one of a pod; a mask is one where only masks are known.
 func (s *Source) hasManifest() bool {
-	ofPods := s.hasPodsOfFiles()
+	ofPods, ofFiles := s.hasPodsOfFiles(), s.ofFiles() != ""
 	for path, f := range s.files {
-		if !IsURL(path) && (len(f.Pods) > 0 || !ofPods && len(f.Objects) > 0) {
+		if !IsURL(path) && (len(f.Pods) > 0 || !ofPods && len(f.Objects) > 0 || !ofFiles && f.isMask) {
 			return true
 		}
 	}
@@ -208,7 +208,7 @@ func (s *Source) hasManifest() bool {
 }
 
 // accept records this folder as the one that pods come from, unless it may be another folder
-// (doubt) and lacks pods that are kept for that reason, or another user took it.
+// (doubt) and lacks what is kept for that reason, or another user took it.
 func (s *Source) accept(doubt string, kept bool) {
 	s.doubted = nil
 	switch {

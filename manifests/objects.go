@@ -76,7 +76,6 @@ func (r *resolution) keepObject(key ObjectKey, o *Object, list []objectClaim, re
 	case inDoubt, f != nil && (slices.Contains(f.RefusedObjects, key) || f.mayGive()),
 		ofURL && (r.doubt != "" || !s.filled.IsZero() && !proven): // its file may be another one, or one with it may come
 		r.objects[key] = o
-		r.kept = r.kept || r.doubt != "" && !s.hasManifest()
 		if f != nil && f.wrong() {
 			r.heldFiles[o.File] = true
 		}

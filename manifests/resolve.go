@@ -90,7 +90,7 @@ func (s *Source) resolve() Snapshot {
 	r.noteLater()
 	r.noteMoved()
 	s.noteMasks()
-	s.accept(r.doubt, r.kept)
+	s.accept(r.doubt, r.kept || r.doubt != "" && !s.hasPodsOfFiles() && !s.hasManifest())
 	next := r.snapshot()
 	s.current, r.pods = r.pods, s.current
 	s.objects, r.objects = r.objects, s.objects

@@ -413,6 +413,27 @@ func TestWhatIsMaskedFromTheStartNeverRuns(t *testing.T) {
 	})
 }
 
+// A folder that only masks, and is made again and empty, may not be there yet: what it masks does not
+// start. Once it holds a manifest it is the new one.
+func TestAFolderThatOnlyMasksIsProvenToo(t *testing.T) {
+	layered(t, map[string]string{"usr/web.yaml": pod("web", "vendor"), "usr/db.yaml": pod("db", "vendor"), "etc/web.yaml": ""}, func(s *stack) {
+		s.expect("db=vendor@usr/db.yaml")
+		s.away("etc")
+		must(t, os.Mkdir(s.path("etc"), 0o755))
+		s.expect("db=vendor@usr/db.yaml")
+		if said := fmt.Sprint(s.last.Problems); !strings.Contains(said, "is another folder than before") {
+			t.Errorf("said is %s", said)
+		}
+		s.restart()
+		s.expect("db=vendor@usr/db.yaml")
+		s.never("web")
+		s.write("etc/db.yaml", "")
+		s.expect("web=vendor@usr/web.yaml")
+		s.remove("etc/db.yaml")
+		s.expect("db=vendor@usr/db.yaml web=vendor@usr/web.yaml")
+	})
+}
+
 // That a file was emptied which gave a pod may be an accident, so the pod runs on, as in a folder
 // alone. A link to /dev/null is none.
 func TestAnEmptiedFileRemovesNothing(t *testing.T) {
