@@ -122,15 +122,15 @@ func fileSystem(kind int64) string {
 // have been missing for long enough. A disk that was not mounted leaves an empty or an old folder
 // in its place.
 func (s *Source) doubt() string {
-	if s.here == nil || len(s.current) == 0 {
+	if s.here == nil || s.ofFiles() == "" && !s.masksAny() {
 		return ""
 	}
 	before := s.record.Folder
 	if before == nil {
-		if s.givesPods() {
+		if s.hasManifest() {
 			return ""
 		}
-		return "holds no valid manifest, and nothing tells that the known pods came from it: " + keepRunning + "put their manifests there"
+		return "holds no valid manifest, and nothing tells that what is known came from it: " + keepRunning + "put their manifests there"
 	}
 	if s.isTaken() {
 		return fmt.Sprintf("belongs to user %s, and to user %s before: %schown root %s", s.here.Owner, before.Owner, keepRunning, shell.Word(s.here.Path))
@@ -146,7 +146,7 @@ func (s *Source) doubt() string {
 		}
 		return fmt.Sprintf("is another file system than before (was %s, is %s): %smount it again", was, is, keepRunning)
 	case otherFolder:
-		if !s.givesPods() {
+		if !s.hasManifest() {
 			return "is another folder than before, without a valid manifest: " + keepRunning + "put their manifests there"
 		}
 	}
@@ -165,14 +165,42 @@ func (s *Source) isTaken() bool {
 }
 
 const (
-	keepRunning    = "the pods of its files keep running; "
-	orAcceptByHand = ", or accept the removal with: monopod forget POD"
+	keepRunning    = "what its files gave or masked stays so; "
+	orAcceptByHand = ", or accept the removal with: monopod forget POD, configmap/NAME or secret/NAME"
 )
 
-// givesPods reports whether the folder holds a valid manifest.
-func (s *Source) givesPods() bool {
+// ofFiles returns the first file, by name, that gave a pod or an object; "": none did.
+func (s *Source) ofFiles() string {
+	first := ""
+	note := func(file string) {
+		if !IsURL(file) && (first == "" || file < first) {
+			first = file
+		}
+	}
+	for _, p := range s.current {
+		note(p.File)
+	}
+	for _, o := range s.objects {
+		note(o.File)
+	}
+	return first
+}
+
+func (s *Source) hasPodsOfFiles() bool {
+	for _, p := range s.current {
+		if !IsURL(p.File) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasManifest reports whether the folder holds a valid manifest. Where pods are known of files, it
+// has to be one of a pod; a mask is one where only masks are known.
+func (s *Source) hasManifest() bool {
+	ofPods, ofFiles := s.hasPodsOfFiles(), s.ofFiles() != ""
 	for path, f := range s.files {
-		if len(f.Pods) > 0 && !IsURL(path) {
+		if !IsURL(path) && (len(f.Pods) > 0 || !ofPods && len(f.Objects) > 0 || !ofFiles && f.isMask) {
 			return true
 		}
 	}
@@ -180,7 +208,7 @@ func (s *Source) givesPods() bool {
 }
 
 // accept records this folder as the one that pods come from, unless it may be another folder
-// (doubt) and lacks pods that are kept for that reason, or another user took it.
+// (doubt) and lacks what is kept for that reason, or another user took it.
 func (s *Source) accept(doubt string, kept bool) {
 	s.doubted = nil
 	switch {

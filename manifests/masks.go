@@ -80,6 +80,9 @@ func (s *Source) surround(o Outside) {
 	s.around = o
 }
 
+// masksAny reports whether the folder masks files of others.
+func (s *Source) masksAny() bool { return s.Layer.mayMask() && len(s.masking.names) > 0 }
+
 // maskOf returns the file of another folder that masks the one at path; "": none does.
 func (s *Source) maskOf(path string) string { return s.around.Masked[filepath.Base(path)] }
 

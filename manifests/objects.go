@@ -54,7 +54,9 @@ func (r *resolution) keepObject(key ObjectKey, o *Object, list []objectClaim, re
 	s := r.source
 	f, gone := s.files[o.File], s.objectsGone[key]
 	own := slices.IndexFunc(list, func(c objectClaim) bool { return c.path == o.File })
-	inDoubt := f == nil && (r.doubt != "" || len(s.folder) > 0 || gone == nil || !gone.proven)
+	proven := gone != nil && gone.proven
+	inDoubt := f == nil && (r.doubt != "" || len(s.folder) > 0 || !proven)
+	ofURL := len(list) > 0 && IsURL(list[0].path)
 	switch {
 	case own >= 0 && (!IsURL(o.File) || own == 0):
 		r.takeObject(key, o, list[own], list)
@@ -67,7 +69,12 @@ func (r *resolution) keepObject(key ObjectKey, o *Object, list []objectClaim, re
 			return
 		}
 		r.keepHiddenObject(key, o, f.lacks())
-	case inDoubt, f != nil && (slices.Contains(f.RefusedObjects, key) || f.mayGive()):
+	case f == nil && r.doubt != "" && len(s.folder) == 0 && len(list) > 0 && !ofURL: // the manifests of this folder count
+		r.takeObject(key, o, list[0], list)
+	case s.Dir == "" && len(list) > 0: // the URL gives it now
+		r.takeObject(key, nil, list[0], list)
+	case inDoubt, f != nil && (slices.Contains(f.RefusedObjects, key) || f.mayGive()),
+		ofURL && (r.doubt != "" || !s.filled.IsZero() && !proven): // its file may be another one, or one with it may come
 		r.objects[key] = o
 		if f != nil && f.wrong() {
 			r.heldFiles[o.File] = true
@@ -77,7 +84,7 @@ func (r *resolution) keepObject(key ObjectKey, o *Object, list []objectClaim, re
 		r.takeObject(key, nil, list[0], list) // it was deleted there, and is created here
 	case refused != "": // moved, and spoilt on the way
 		r.objects[key], r.heldFiles[refused] = o.In(refused), true
-	case r.doubt != "" || gone == nil || !gone.proven:
+	case r.doubt != "" || !proven:
 		r.objects[key] = o
 	default:
 		r.keepHiddenObject(key, o, gone)
@@ -199,8 +206,12 @@ func (s *Source) forgetAbsences() {
 // knowObjects takes over the objects that a former Source saved.
 func (s *Source) knowObjects() {
 	for _, o := range s.KnownObjects {
-		if IsURL(o.File) && s.URL != "" { // another one before: this one's answer decides
+		switch {
+		case !IsURL(o.File):
+		case s.URL != "": // another one before: this one's answer decides
 			o = o.In(s.urlName)
+		default:
+			s.knowFormerURL(o.File)
 		}
 		s.objects[o.Key()] = o
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"monopod/manifests/decode"
 	"monopod/manifests/documents"
@@ -177,7 +178,7 @@ func TestObjectsOutliveAnAgent(t *testing.T) {
 	var saved []*Object
 	dir := t.TempDir()
 	remembers := func(c *SourceConfig) {
-		c.KnownObjects = saved
+		c.KnownObjects, c.Record = saved, recordOf(t, dir)
 		c.SaveObjects = func(all []*Object) error { saved = all; return nil }
 	}
 	p := at(t, dir, remembers)
@@ -304,4 +305,100 @@ func TestAVolumeOfPodmansNeedsNoClaim(t *testing.T) {
 	if f := p.last.Files[0]; len(f.Problems) != 2 || f.Problems[0].Warning == f.Problems[1].Warning {
 		t.Errorf("a volume of another name: %+v", f.Problems)
 	}
+}
+
+// A node that takes its manifests from a URL instead of a folder has the URL's objects, as it has the
+// URL's pods, and the other way round. What is not given there stays, and is said to, until it is
+// forgotten.
+func TestObjectsMoveBetweenTheFolderAndTheURL(t *testing.T) {
+	p := at(t, t.TempDir(), nil)
+	p.place("a.yaml", podYAML("a")+"---\n"+mapYAML("x", "1")+"---\n"+mapYAML("z", "1")).hasObjects("x@a.yaml=1 z@a.yaml=1")
+	p = p.next(func(c *SourceConfig) { asks(c); c.Dir, c.KnownObjects = "", p.last.Objects })
+	p.hasObjects("x@a.yaml=1 z@a.yaml=1")
+	p.gets(Answer{Data: []byte(podYAML("a") + "---\n" + mapYAML("x", "2"))}, "a@pods=busybox folder ?")
+	p.lookAgain().hasObjects("x@pods=2 z@a.yaml=1")
+	p.gets(Answer{}, "a@pods=busybox folder")
+	if next := p.wake(); next.Sub(p.now) < 5*time.Second {
+		t.Errorf("the next look is after %s", next.Sub(p.now))
+	}
+	if say := fmt.Sprint(p.last.Problems); !strings.Contains(say, "no manifest folder is given: the pods and objects of files stay") || !strings.Contains(say, "forget POD, configmap/NAME or secret/NAME") {
+		t.Errorf("said is %s", say)
+	}
+	p.forgetsObject("z", "")
+	p.lookAgain().hasObjects("x@pods=2")
+	if len(p.last.Problems) > 0 {
+		t.Errorf("all is forgotten, and said is %v", p.last.Problems)
+	}
+	p = at(t, t.TempDir(), func(c *SourceConfig) { c.KnownObjects = p.last.Objects })
+	p.lookAgain().hasObjects("x@pods=2 held:pods bad:pods")
+	p.place("b.yaml", mapYAML("x", "3")).hasObjects("x@b.yaml=3")
+}
+
+// A folder that gave objects alone, as the pods come from the URL, is proven to be gone as another is.
+func TestAFolderOfObjectsAloneIsProven(t *testing.T) {
+	base, link := t.TempDir(), filepath.Join(t.TempDir(), "m")
+	for _, name := range []string{"x", "z"} {
+		must(t, os.WriteFile(filepath.Join(base, name+".yaml"), []byte(mapYAML(name, "1")), 0o600))
+	}
+	point(t, link, base)
+	p := at(t, link, asks)
+	p.gets(two(), "a@pods=busybox b@pods=busybox")
+	p.hasObjects("x@x.yaml=1 z@z.yaml=1")
+	stay := func(why string) {
+		t.Helper()
+		p.lookAgain().hasObjects("x@x.yaml=1 z@z.yaml=1")
+		if say := fmt.Sprint(p.last.Problems); !strings.Contains(say, why) {
+			t.Errorf("said is %s, want %s", say, why)
+		}
+	}
+	point(t, link, elsewhere(t))
+	stay("is another file system than before")
+	p = p.next(func(c *SourceConfig) { asks(c); c.KnownObjects = p.last.Objects })
+	stay("is another file system than before")
+	empty := t.TempDir()
+	point(t, link, empty)
+	stay("is another folder than before, without a valid manifest")
+	p.place("x.yaml", mapYAML("x", "2")).hasObjects("x@x.yaml=2 z@z.yaml=1")
+	p.now = p.now.Add(p.RemovalSettle)
+	p.lookAgain().hasObjects("x@x.yaml=2")
+	if len(p.last.Problems) > 0 {
+		t.Errorf("said is %v", p.last.Problems)
+	}
+	must(t, os.Remove(filepath.Join(empty, "x.yaml")))
+	p.lookAgain().hasObjects("")
+	point(t, link, t.TempDir())
+	p.lookAgain()
+	if next := p.wake(); next.Sub(p.now) < 5*time.Second {
+		t.Errorf("an empty folder of which nothing is known is read again after %s", next.Sub(p.now))
+	}
+}
+
+// Of a folder that may be another one, or is not complete yet, objects are treated as pods are.
+func TestObjectsOfAFolderInDoubt(t *testing.T) {
+	start := func(t *testing.T) (p *looker, lead func(to string)) {
+		base, link := t.TempDir(), filepath.Join(t.TempDir(), "m")
+		must(t, os.WriteFile(filepath.Join(base, "a.yaml"), []byte(podYAML("a")+"---\n"+mapYAML("x", "1")), 0o600))
+		point(t, link, base)
+		p = at(t, link, asks)
+		p.gets(Answer{Data: []byte(mapYAML("x", "0"))}, "a@a.yaml=busybox bad:pods")
+		p.hasObjects("x@a.yaml=1 bad:pods")
+		return p, func(to string) { point(t, link, to) }
+	}
+	t.Run("in another file on another file system", func(t *testing.T) {
+		p, lead := start(t)
+		lead(elsewhere(t))
+		p.lookAgain().hasObjects("x@a.yaml=1 bad:pods")
+		p.place("b.yaml", mapYAML("x", "2")).hasObjects("x@b.yaml=2 bad:pods")
+	})
+	t.Run("not in its file on another file system", func(t *testing.T) {
+		p, lead := start(t)
+		lead(elsewhere(t))
+		p.place("a.yaml", mapYAML("z", "1")).hasObjects("x@a.yaml=1 z@a.yaml=1 bad:pods")
+	})
+	t.Run("not yet in a folder that is filled", func(t *testing.T) {
+		p, lead := start(t)
+		lead(t.TempDir())
+		p.place("a.yaml", podYAML("b")).hasObjects("x@a.yaml=1 bad:pods")
+		p.place("c.yaml", mapYAML("x", "2")).hasObjects("x@c.yaml=2 bad:pods")
+	})
 }

@@ -115,6 +115,16 @@ func readManifest(path string, insist bool) (reading, error) {
 	return r, nil
 }
 
+// HasWriter is BeingWritten of a path; what cannot be opened has no writer.
+func HasWriter(path string) bool {
+	f, info, err := openRegular(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return BeingWritten(f, info)
+}
+
 // BeingWritten reports whether a process has the file open for writing. The kernel grants a read
 // lease only if none has; the lease is given back at once, as a writer would wait for it. Where
 // leases are not available, a file that was just modified counts as being written.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -89,7 +90,7 @@ func (s *Source) resolve() Snapshot {
 	r.noteLater()
 	r.noteMoved()
 	s.noteMasks()
-	s.accept(r.doubt, r.kept)
+	s.accept(r.doubt, r.kept || r.doubt != "" && !s.hasPodsOfFiles() && !s.hasManifest())
 	next := r.snapshot()
 	s.current, r.pods = r.pods, s.current
 	s.objects, r.objects = r.objects, s.objects
@@ -140,6 +141,9 @@ func (r *resolution) claim(path string, f *fileState, p *documents.Found) {
 func (r *resolution) keep(key Key) {
 	s, list := r.source, r.claims[key]
 	pod := s.current[key]
+	if r.isRenamed(pod) {
+		return
+	}
 	if IsURL(pod.File) {
 		r.keepOfURL(key, pod)
 		return
@@ -187,6 +191,17 @@ func (r *resolution) keep(key Key) {
 	default:
 		r.keepHidden(key, pod, gone)
 	}
+}
+
+// isRenamed reports whether a pod has a former name of the node in its name, and is given under the
+// present one: as no manifest can give the former again, no other proof of its end will come.
+func (r *resolution) isRenamed(pod *Pod) bool {
+	s := r.source
+	if !s.NameSuffix || strings.EqualFold(pod.Spec.NodeName, strings.TrimSpace(s.NodeName)) {
+		return false
+	}
+	base, ok := strings.CutSuffix(pod.Name, nodeSuffix(pod.Spec.NodeName))
+	return ok && len(r.claims[Key{Namespace: pod.Namespace, Name: base + nodeSuffix(s.NodeName)}]) > 0
 }
 
 // keepOfTwo decides on a pod that its file may still give and that others give, too. A claim with

@@ -93,12 +93,16 @@ func (s *Source) adopt(l listing, now time.Time) {
 // scanNone replaces scan if no folder is configured.
 func (s *Source) scanNone(now time.Time) {
 	s.folder, s.inside = nil, nil
-	for _, key := range slices.SortedFunc(maps.Keys(s.current), CompareKeys) {
-		if file := s.current[key].File; !IsURL(file) {
-			s.folder = []decode.Problem{{File: file, Message: "is not read any more, as no manifest folder is given: " +
-				"the pods of files keep running; give the folder again with --manifests" + orAcceptByHand}}
-			return
-		}
+	file := s.ofFiles()
+	if file == "" {
+		return
+	}
+	problem := []decode.Problem{{File: file, Message: "is not read any more, as no manifest folder is given: " +
+		"the pods and objects of files stay; give the folder again with --manifests" + orAcceptByHand}}
+	if s.hasPodsOfFiles() {
+		s.folder = problem
+	} else {
+		s.inside = problem // all pods are certain
 	}
 }
 

@@ -75,7 +75,7 @@ type Source struct {
 	filled  time.Time        // when the last new file came into a recreated folder; zero: it was not recreated, or is complete by now
 	doubted []decode.Problem // why it proves no removal; none: it does
 	openTo  []decode.Problem // write access of other users to it and to the folders above it
-	inside  []decode.Problem // a note about the folders in it
+	inside  []decode.Problem // a note about the folders in it; without a folder, that files gave objects
 	record  Record
 	saved   Record    // as it was saved last
 	saveAt  time.Time // when to retry a failed save; zero: none failed
@@ -236,7 +236,7 @@ func (s *Source) step(now time.Time) {
 	}
 	if s.full || !now.Before(s.nextAll) || s.absenceDue(now) || s.isFilled(now) || len(s.dirty) > 0 && s.moved() {
 		s.scan(now)
-	} else if len(s.folder) == 0 {
+	} else if len(s.folder) == 0 && s.Dir != "" {
 		for path := range s.dirty {
 			s.look(path, now, true)
 		}

@@ -62,7 +62,7 @@ func (s *Source) mayHide(path, name string, gone *absence) bool {
 func (s *Source) baseOf(name string) string {
 	name = name[strings.LastIndex(name, "/")+1:]
 	if s.NameSuffix {
-		name = strings.TrimSuffix(name, "-"+strings.ToLower(strings.TrimSpace(s.NodeName)))
+		name = strings.TrimSuffix(name, nodeSuffix(s.NodeName))
 	}
 	base := strings.TrimRight(name, "0123456789")
 	if base == name || !strings.HasSuffix(base, "-") || base == "-" {
@@ -70,6 +70,9 @@ func (s *Source) baseOf(name string) string {
 	}
 	return strings.TrimSuffix(base, "-")
 }
+
+// nodeSuffix returns what a node of that name appends to the names of pods.
+func nodeSuffix(node string) string { return "-" + strings.ToLower(strings.TrimSpace(node)) }
 
 // hidden returns a file that may give the pod or object of that name, which is gone; gone is nil if
 // it is not known since when. It prefers a file that cannot be read as it is (isUnclear) to one

@@ -100,10 +100,15 @@ func (s *Source) knowURL() {
 		case s.URL != "": // another one before: this one's answer decides
 			s.current[key] = p.In(s.urlName)
 		default:
-			s.files[p.File] = &fileState{stale: true, trouble: "is not asked any more, as no manifest URL is given: " +
-				"its pods keep running; give it again with --manifest-url" + orAcceptByHand}
+			s.knowFormerURL(p.File)
 		}
 	}
+}
+
+// knowFormerURL adds a URL that is not requested any more, with the reason why what it gave stays.
+func (s *Source) knowFormerURL(name string) {
+	s.files[name] = &fileState{stale: true, trouble: "is not asked any more, as no manifest URL is given: " +
+		"its pods and objects stay; give it again with --manifest-url" + orAcceptByHand}
 }
 
 // dropURLs drops the URLs of former agents whose pods are gone.

@@ -73,7 +73,18 @@ type Reloader struct {
 
 	data  []byte // content of the file at the last read
 	calls patient.Calls[reading]
+
+	written time.Time   // when the file changed last
+	again   *time.Timer // for the next look at a file that is being written
 }
+
+const (
+	// lookAgain is how long after a look at a file that is being written the next one is.
+	lookAgain = 200 * time.Millisecond
+	// noWriter is how long a file must stay unchanged to be read though it may have a writer: NFSv4
+	// and CIFS say so of every file.
+	noWriter = 3 * time.Second
+)
 
 // patience is how long a read of the settings file may take; its file system may never answer.
 const patience = 10 * time.Second
@@ -81,6 +92,7 @@ const patience = 10 * time.Second
 // reading is the result of one read of the settings.
 type reading struct {
 	data     []byte // of the file
+	isOpen   bool   // a program has it open for writing: data may be a part of what it will be
 	next     config.Config
 	warnings []decode.Problem
 	err      error // why they cannot be used
@@ -90,9 +102,11 @@ type reading struct {
 // look reads the settings. It may hang, and uses nothing that changes.
 func (r *Reloader) look() (got reading) {
 	if r.From.File != "" {
+		got.isOpen = manifests.HasWriter(r.From.File)
 		got.data, _ = manifests.ReadFile(r.From.File)
 	}
 	got.next, got.warnings, got.err = r.From.Read()
+	got.isOpen = got.isOpen || r.From.File != "" && manifests.HasWriter(r.From.File) // since then
 	if got.err == nil {
 		got.next, got.err = settings.Complete(got.next, false)
 	}
@@ -190,6 +204,8 @@ func (r *Reloader) problems(err error) []status.Problem {
 func (r *Reloader) Run(ctx context.Context) {
 	w := config.WatchFile(r.From.File)
 	defer w.Close()
+	r.again = time.NewTimer(time.Hour)
+	r.again.Stop()
 	late := wake.New()
 	r.calls.Late = late.Wake
 	if r.From.File != "" {
@@ -204,10 +220,23 @@ func (r *Reloader) Run(ctx context.Context) {
 		case <-late:
 			r.apply(r.ask(ctx.Done()), false)
 		case <-w.Changed():
-			if got := r.ask(ctx.Done()); got.data == nil || string(got.data) != string(r.data) {
-				r.apply(got, false)
-			}
+			r.written = time.Now()
+			r.onChange(ctx.Done())
+		case <-r.again.C:
+			r.onChange(ctx.Done())
 		}
+	}
+}
+
+// onChange reads a file that changed, once its writer has closed it: the settings that it does not have
+// yet are no defaults.
+func (r *Reloader) onChange(stop <-chan struct{}) {
+	got := r.ask(stop)
+	switch {
+	case got.isOpen && time.Since(r.written) < noWriter:
+		r.again.Reset(lookAgain)
+	case got.data == nil || string(got.data) != string(r.data):
+		r.apply(got, false)
 	}
 }
 

@@ -207,6 +207,46 @@ func TestABadFileKeepsTheSettings(t *testing.T) {
 	}
 }
 
+// What is not written yet has not gone back to its default. Where each file seems to have a writer,
+// one that stays as it is counts.
+func TestAFileIsReadOnceItIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReloaded(t, "maxPods: 9\nupdateLockMax: 30m\n")
+		r.again = time.NewTimer(time.Hour)
+		lock := func() time.Duration { return r.Live.Load().UpdateLockMax }
+		f, err := os.OpenFile(r.From.File, os.O_WRONLY|os.O_TRUNC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		write := func(text string) {
+			t.Helper()
+			if _, err := f.WriteString(text); err != nil {
+				t.Fatal(err)
+			}
+			r.written = time.Now()
+		}
+		look := func(pods int64, lockMax time.Duration) {
+			t.Helper()
+			r.onChange(nil)
+			if c := r.Live.Load(); c.MaxPods != pods || lock() != lockMax {
+				t.Errorf("%d pods, locks for %s, want %d and %s", c.MaxPods, lock(), pods, lockMax)
+			}
+		}
+		write("maxPods: 3\n")
+		look(9, 30*time.Minute)
+		<-r.again.C
+		look(9, 30*time.Minute)
+		time.Sleep(noWriter)
+		look(3, time.Hour)
+		write("updateLockMax: 20m\n")
+		look(3, time.Hour)
+		f.Close()
+		<-r.again.C
+		look(3, 20*time.Minute)
+	})
+}
+
 // A file that tells a secret to others is a bad file.
 func TestAFileThatOthersCanOpenKeepsTheSettings(t *testing.T) {
 	r := newReloaded(t, "maxPods: 9\n")

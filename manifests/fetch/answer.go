@@ -149,6 +149,10 @@ func (f *Fetcher) problem(err error) string {
 	return text
 }
 
+// remoteAlert is the operation of an error that the server sent, such as for a client certificate
+// that is missing or has expired. Package crypto/tls has no type for it.
+const remoteAlert = "remote error"
+
 // words returns what is wrong and the remedy, without the local address and port.
 func words(err error) string {
 	var (
@@ -169,6 +173,8 @@ func words(err error) string {
 		return fmt.Sprintf("the name %s cannot be looked up: see to the network and the name server", decode.Clip(lookup.Name))
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
 		return "does not answer in time: see to the network and the server"
+	case errors.As(err, &network) && network.Op == remoteAlert:
+		return fmt.Sprintf("refuses the connection (%v): check manifestURLCertFile, and see to the server", network.Err)
 	case errors.As(err, &network):
 		return fmt.Sprintf("cannot be reached: %v: see to the network and the server", network.Err)
 	case errors.As(err, &of):

@@ -141,7 +141,7 @@ func TestTheFilesOfTLSCountAsTheyAreNow(t *testing.T) {
 	if f.CAFile = ca; os.WriteFile(ca, []byte(cert), 0o600) != nil {
 		t.Fatal("not written")
 	}
-	asks("certificate required")
+	asks("refuses the connection (tls: certificate required): check manifestURLCertFile, and see to the server")
 	f.CertFile, f.KeyFile = put(t, "cert", cert), put(t, "key", "nothing")
 	asks("manifestURLCertFile " + f.CertFile + " with manifestURLPrivateKeyFile")
 	f.KeyFile = put(t, "key2", key)

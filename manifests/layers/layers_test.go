@@ -24,6 +24,9 @@ type stack struct {
 	record  manifests.Record
 	objects []*manifests.Object
 	settle  time.Duration // 0: the default
+	url     string        // "": none
+	answers chan manifests.Answer
+	cached  *manifests.Answer // the last one that was saved
 	layers  *Layers
 	last    manifests.Snapshot
 	all     []manifests.Snapshot // of this agent
@@ -38,7 +41,7 @@ func layered(t *testing.T, files map[string]string, test func(*stack)) {
 	t.Helper()
 	home := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stack{T: t, home: home, dirs: []string{filepath.Join(home, "usr"), filepath.Join(home, "etc")}}
+		s := &stack{T: t, home: home, answers: make(chan manifests.Answer), dirs: []string{filepath.Join(home, "usr"), filepath.Join(home, "etc")}}
 		for _, dir := range s.dirs {
 			must(t, os.Mkdir(dir, 0o755))
 		}
@@ -71,6 +74,7 @@ func (s *stack) back(dir string) { must(s.T, os.Rename(s.path(dir+".away"), s.pa
 // start starts an agent's Layers, which know what the last ones saved, and what runs.
 func (s *stack) start() {
 	s.layers = New(s.dirs, manifests.SourceConfig{Options: manifests.Options{NodeName: "n"}, Unwatched: true, Settle: s.settle, Known: s.last.Pods, Record: s.record, KnownObjects: s.objects,
+		URL: s.url, Answers: s.answers, Cached: s.cached, SaveAnswer: func(a manifests.Answer) error { s.cached = &a; return nil },
 		Save:        func(r manifests.Record) error { s.record = r; return nil },
 		SaveObjects: func(all []*manifests.Object) error { s.objects = all; return nil }})
 	ctx, cancel := context.WithCancel(s.Context())
@@ -110,15 +114,16 @@ func (s *stack) restart() { s.quit(); s.start() }
 func (s *stack) said() string {
 	var words []string
 	for _, p := range s.last.Pods {
-		rel, _ := filepath.Rel(s.home, p.File)
-		words = append(words, p.Name+"="+p.Spec.Containers[0].Image+"@"+rel)
+		words = append(words, p.Name+"="+p.Spec.Containers[0].Image+"@"+s.short(p.File))
 	}
 	for _, o := range s.last.Objects {
-		rel, _ := filepath.Rel(s.home, o.File)
-		words = append(words, o.ConfigMap.Name+"@"+rel)
+		words = append(words, o.ConfigMap.Name+"@"+s.short(o.File))
 	}
 	return strings.Join(words, " ")
 }
+
+// short returns the path of a file in the folders, and a URL as it is.
+func (s *stack) short(file string) string { return strings.TrimPrefix(file, s.home+"/") }
 
 // expect looks again and again, until all that is gone must be known to be.
 func (s *stack) expect(want string) {
@@ -405,6 +410,27 @@ func TestWhatIsMaskedFromTheStartNeverRuns(t *testing.T) {
 		if f := s.file("usr/bad.yaml"); len(f.Problems) > 0 || !s.last.Complete {
 			t.Errorf("a masked file is read: %v, complete %v", f.Problems, s.last.Complete)
 		}
+	})
+}
+
+// A folder that only masks, and is made again and empty, may not be there yet: what it masks does not
+// start. Once it holds a manifest it is the new one.
+func TestAFolderThatOnlyMasksIsProvenToo(t *testing.T) {
+	layered(t, map[string]string{"usr/web.yaml": pod("web", "vendor"), "usr/db.yaml": pod("db", "vendor"), "etc/web.yaml": ""}, func(s *stack) {
+		s.expect("db=vendor@usr/db.yaml")
+		s.away("etc")
+		must(t, os.Mkdir(s.path("etc"), 0o755))
+		s.expect("db=vendor@usr/db.yaml")
+		if said := fmt.Sprint(s.last.Problems); !strings.Contains(said, "is another folder than before") {
+			t.Errorf("said is %s", said)
+		}
+		s.restart()
+		s.expect("db=vendor@usr/db.yaml")
+		s.never("web")
+		s.write("etc/db.yaml", "")
+		s.expect("web=vendor@usr/web.yaml")
+		s.remove("etc/db.yaml")
+		s.expect("db=vendor@usr/db.yaml web=vendor@usr/web.yaml")
 	})
 }
 

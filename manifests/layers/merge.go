@@ -78,8 +78,11 @@ func (l *Layers) merge() *merged {
 }
 
 // isMasked reports whether another folder masks a file of this one. The Source leaves it out with its
-// next pass, and while it cannot read its folder it does not: the mask is proof enough.
-func (l *layer) isMasked(file string) bool { return l.asked.Masked[filepath.Base(file)] != "" }
+// next pass, and while it cannot read its folder it does not: the mask is proof enough. What the URL
+// gives is no file of a folder, whatever the URL ends in.
+func (l *layer) isMasked(file string) bool {
+	return !manifests.IsURL(file) && l.asked.Masked[filepath.Base(file)] != ""
+}
 
 // put stores v, unless it is nil, as what the k-th of n folders gives.
 func put[T any](all []*T, k int, v *T, n int) []*T {
