@@ -165,7 +165,7 @@ func (s *Source) isTaken() bool {
 }
 
 const (
-	keepRunning    = "what its files gave or masked stays so; "
+	keepRunning    = "the pods of its files keep running, its objects and masks stay; "
 	orAcceptByHand = ", or accept the removal with: monopod forget POD, configmap/NAME or secret/NAME"
 )
 

@@ -142,7 +142,7 @@ func TestADoubtIsSaidOnceWithWhatToDo(t *testing.T) {
 	point(t, link, elsewhere(t))
 	p.expect("a@a.yaml=busybox folder ?")
 	p.expect("a@a.yaml=busybox folder ?")
-	want := link + ": is another file system than before (was ext4, is tmpfs): what its files gave or masked stays so; " +
+	want := link + ": is another file system than before (was ext4, is tmpfs): the pods of its files keep running, its objects and masks stay; " +
 		"mount it again, or accept the removal with: monopod forget POD, configmap/NAME or secret/NAME"
 	if got := p.last.Problems[0].Error(); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
@@ -344,7 +344,7 @@ func TestAFolderThatBelongsToAnotherUserNowProvesNoRemoval(t *testing.T) {
 		p.expect("a@a.yaml=busybox b@b.yaml=busybox folder")
 		must(t, os.Remove(filepath.Join(p.dir, "b.yaml")))
 		p.expect("a@a.yaml=busybox b@b.yaml=busybox folder ?")
-		want := "belongs to user 1234, and to user 0 before: what its files gave or masked stays so; chown root " + p.dir + ", or accept the removal with: monopod forget POD, configmap/NAME or secret/NAME"
+		want := "belongs to user 1234, and to user 0 before: the pods of its files keep running, its objects and masks stay; chown root " + p.dir + ", or accept the removal with: monopod forget POD, configmap/NAME or secret/NAME"
 		if got := p.last.Problems[0].Message; got != want {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
