@@ -24,6 +24,17 @@ func (c *checker) futile(p *field.Path, ct *v1.Container) {
 	}
 }
 
+// logFolder warns of a pod for whose logs no folder can be made: the folder has the pod's namespace,
+// name and uid in its name, as a kubelet's.
+func (c *checker) logFolder(p *field.Path) {
+	pod := c.pod
+	has, most := len(pod.Namespace)+len(pod.Name)+len(pod.UID), maxFileName-len("__")
+	if has > most && c.read(p.Child("name"), p.Child("namespace"), p.Child("uid")) && !c.faulty(p.Child("name")) {
+		c.warn(p.Child("name"), fmt.Sprintf("name, namespace and uid have %d bytes together, and the folder of the pod's logs, which they name, "+
+			"has room for %d: the pod never starts; shorten the name", has, most))
+	}
+}
+
 // program warns of a command without a program.
 func (c *checker) program(p *field.Path, command []string, effect string) {
 	if len(command) > 0 && command[0] == "" {

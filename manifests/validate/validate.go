@@ -238,6 +238,7 @@ func (c *checker) metadata(p *field.Path) {
 	if uid := string(pod.UID); !poduid.Valid(uid) {
 		c.add(field.Invalid(p.Child("uid"), uid, poduid.Rule+", because folders and cgroups are named by it; without one the pod gets one"))
 	}
+	c.logFolder(p)
 	for k, v := range pod.Labels {
 		c.invalid(p.Child("labels").Key(k), k, validation.IsQualifiedName(k))
 		c.invalid(p.Child("labels").Key(k), v, validation.IsValidLabelValue(v))
