@@ -35,6 +35,14 @@ func (c *checker) logFolder(p *field.Path) {
 	}
 }
 
+// relativeHostPath warns of a path of the machine that does not begin at its root: runtimes mount
+// none such.
+func (c *checker) relativeHostPath(p *field.Path, path string) {
+	if !strings.HasPrefix(path, "/") {
+		c.warn(p, "a path of the machine begins with /: no container that mounts the volume can start")
+	}
+}
+
 // program warns of a command without a program.
 func (c *checker) program(p *field.Path, command []string, effect string) {
 	if len(command) > 0 && command[0] == "" {

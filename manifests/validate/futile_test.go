@@ -56,6 +56,9 @@ func TestWarningsOfWhatCanOnlyFail(t *testing.T) {
 		{"the longest name", strings.Replace(in("args: [x]"), "name: a}", "name: "+strings.Repeat("a", 208)+"}", 1), ""},
 		{"a name that is too long anyway", strings.Replace(in("args: [x]"), "name: a}", "name: "+strings.Repeat("a", 254)+"}", 1), "3:18 metadata.name: Invalid value"},
 
+		{"a relative path of the machine", in("args: [x]", "volumes: [{name: v, hostPath: {path: data/web}}]"), `~8:40 spec.volumes[0].hostPath.path: a path of the machine begins with /: no container that mounts the volume can start`},
+		{"a path of the machine", in("args: [x]", "volumes: [{name: v, hostPath: {path: /data/web}}]"), ""},
+
 		{"this node", in("args: [x]", "nodeName: Node1"), ""},
 
 		{"empty command", in("command: ['', x]"), `~7:16 ` + c + `command[0]: the first word is the program to run, and is empty: the container cannot start`},

@@ -134,6 +134,7 @@ func kindsOf(s any) []string {
 func (c *checker) hostPath(p *field.Path, h *v1.HostPathVolumeSource) {
 	if c.required(h.Path != "", p.Child("path"), "") {
 		c.noBackstep(p.Child("path"), h.Path)
+		c.relativeHostPath(p.Child("path"), h.Path)
 	}
 	if h.Type != nil {
 		oneOf(c, p.Child("type"), *h.Type, v1.HostPathUnset, v1.HostPathDirectoryOrCreate, v1.HostPathDirectory,
