@@ -151,12 +151,12 @@ func (c *checker) hostPorts() {
 		by   *field.Path
 		port defaults.HostPort
 	}
-	var before []taken
+	before := map[int32][]taken{} // by number
 	for p, h := range defaults.HostPorts(c.spec) {
 		if !c.read(p.Child("hostPort"), p.Child("containerPort"), p.Child("hostIP"), p.Child("protocol")) {
 			continue
 		}
-		for _, t := range before {
+		for _, t := range before[h.Port] {
 			if t.port.Overlaps(h) && !c.faulty(p.Child("hostPort")) {
 				remedy := fmt.Sprintf("that of %s already: only one of the two can have it; give one of them another port", t.by)
 				c.warnQuoting(p.Child(defaults.HostPortField(c.spec)), decode.Message{
@@ -164,7 +164,7 @@ func (c *checker) hostPorts() {
 				break
 			}
 		}
-		before = append(before, taken{p, h})
+		before[h.Port] = append(before[h.Port], taken{p, h})
 	}
 }
 
