@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -352,6 +353,34 @@ func TestAFolderThatBelongsToAnotherUserNowProvesNoRemoval(t *testing.T) {
 		lax.expect("a@a.yaml=busybox")
 		must(t, os.Chown(p.dir, 0, 0))
 		p.expect("a@a.yaml=busybox")
+	}
+}
+
+// What is named like a manifest and is no file is not read, which a warning says; it keeps nothing
+// from being complete.
+func TestWhatIsNamedLikeAManifestAndIsNoFileIsWarnedOf(t *testing.T) {
+	p := at(t, t.TempDir(), nil)
+	p.place("a.yaml", podYAML("a"))
+	must(t, os.Mkdir(filepath.Join(p.dir, "sub.yaml"), 0o755))
+	must(t, os.WriteFile(filepath.Join(p.dir, "sub.yaml", "b.yaml"), []byte(podYAML("b")), 0o644))
+	must(t, syscall.Mkfifo(filepath.Join(p.dir, "pipe.yaml"), 0o644))
+	must(t, os.Symlink("pipe.yaml", filepath.Join(p.dir, "link.yaml")))
+	p.lookAgain()
+	const rest = " or a link to one: a manifest is a file; remove it, or give it another name"
+	var want []decode.Problem
+	for _, of := range [][2]string{{"link.yaml", "pipe, socket or device"}, {"pipe.yaml", "pipe, socket or device"}, {"sub.yaml", "folder"}} {
+		want = append(want, decode.Problem{File: filepath.Join(p.dir, of[0]), Warning: true, Message: "not read, as it is a " + of[1] + rest})
+	}
+	if got := p.last; !slices.Equal(got.Problems, want) || !got.Complete || len(got.Pods) != 1 {
+		t.Errorf("%v; complete %v, %d pods; want %v", got.Problems, got.Complete, len(got.Pods), want)
+	}
+	must(t, os.RemoveAll(filepath.Join(p.dir, "sub.yaml")))
+	p.place("sub.yaml", podYAML("b"))
+	must(t, os.Remove(filepath.Join(p.dir, "pipe.yaml")))
+	must(t, os.Remove(filepath.Join(p.dir, "link.yaml")))
+	p.lookAgain()
+	if got := p.last; len(got.Problems) > 0 || len(got.Pods) != 2 {
+		t.Errorf("without them: %v, %d pods", got.Problems, len(got.Pods))
 	}
 }
 

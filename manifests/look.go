@@ -194,6 +194,7 @@ func (s *Source) look(path string, now time.Time, force bool) {
 	}
 	if s.maskOf(path) != "" {
 		delete(s.files, path)
+		delete(s.odd, path)
 		return
 	}
 	isStrict, root := s.Strict, s.Root
@@ -207,6 +208,7 @@ func (s *Source) look(path string, now time.Time, force bool) {
 // takeEntry updates the state of a path whose entry is known. A regular file that is unchanged
 // since it was read needs no further call.
 func (s *Source) takeEntry(path string, e *entry, now time.Time, force bool) {
+	delete(s.odd, path)
 	if errors.Is(e.err, fs.ErrNotExist) {
 		delete(s.files, path)
 		return
@@ -254,7 +256,12 @@ func (s *Source) wishFor(f *fileState, now time.Time, force bool) wish {
 
 // takeSight updates the state of a path from the result of reading it.
 func (s *Source) takeSight(path string, v sight, now time.Time) {
-	if errors.Is(v.err, errIrregular) && !s.gave(path) || errors.Is(v.err, fs.ErrNotExist) && !v.isLink {
+	if errors.Is(v.err, errIrregular) && !s.gave(path) {
+		delete(s.files, path)
+		s.odd[path] = v.mode.IsDir()
+		return
+	}
+	if errors.Is(v.err, fs.ErrNotExist) && !v.isLink {
 		delete(s.files, path)
 		return
 	}

@@ -321,6 +321,7 @@ func (r *resolution) snapshot() Snapshot {
 	next.Problems = append(next.Problems, s.writable(r.paths)...)
 	if len(s.folder) == 0 {
 		next.Problems = append(next.Problems, s.inside...)
+		next.Problems = append(next.Problems, s.oddities()...)
 	}
 	next.Objects = sorted(r.objects)
 	r.sortKeys()

@@ -220,6 +220,20 @@ func notRead(folders []string, dir string) []decode.Problem {
 		Message: strings.Join(folders, "/, ") + "/: not read, as by a kubelet: manifests stand in the folder itself"}}
 }
 
+// oddities warns of what is named like a manifest and is no file: a runtime that mounts a file which
+// is missing makes a folder of its name.
+func (s *Source) oddities() (all []decode.Problem) {
+	for _, path := range slices.Sorted(maps.Keys(s.odd)) {
+		what := "pipe, socket or device"
+		if s.odd[path] {
+			what = "folder"
+		}
+		all = append(all, decode.Problem{File: path, Warning: true,
+			Message: "not read, as it is a " + what + " or a link to one: a manifest is a file; remove it, or give it another name"})
+	}
+	return all
+}
+
 // manifestsIn lists the manifests of a folder, and the names of the folders in it. It fails rather
 // than return a partial list. Hidden names, such as the parts of a mounted ConfigMap, and what mkfs
 // creates are left out.

@@ -76,6 +76,7 @@ type Source struct {
 	doubted []decode.Problem // why it proves no removal; none: it does
 	openTo  []decode.Problem // write access of other users to it and to the folders above it
 	inside  []decode.Problem // a note about the folders in it; without a folder, that files gave objects
+	odd     map[string]bool  // paths that are named like manifests and lead to no file: whether to a folder
 	record  Record
 	saved   Record    // as it was saved last
 	saveAt  time.Time // when to retry a failed save; zero: none failed
@@ -126,6 +127,7 @@ func NewSource(c SourceConfig) *Source {
 		current:      map[Key]*Pod{},
 		files:        map[string]*fileState{},
 		absent:       map[Key]*absence{},
+		odd:          map[string]bool{},
 		dirty:        map[string]bool{},
 		objects:      map[ObjectKey]*Object{},
 		objectsGone:  map[ObjectKey]*absence{},

@@ -172,10 +172,6 @@ func TestSourceIgnores(t *testing.T) {
 	for _, name := range []string{".b.yaml", "b.yaml~", ".#b.yaml", "#b.yaml#", "#b.yaml", ".b.yaml.swp", "b.txt", "b", "b.YAML", "4913", "b.yaml.bak"} {
 		must(t, os.WriteFile(f.path(name), []byte(podYAML("b")), 0o644))
 	}
-	must(t, os.Mkdir(f.path("sub.yaml"), 0o755))
-	must(t, os.WriteFile(f.path("sub.yaml/b.yaml"), []byte(podYAML("b")), 0o644))
-	must(t, syscall.Mkfifo(f.path("fifo.yaml"), 0o644))
-	must(t, os.Symlink("fifo.yaml", f.path("link.yaml")))
 	f.never("not manifests")
 }
 

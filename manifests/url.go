@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -128,6 +129,10 @@ func (s *Source) dropFiles(keep []string) {
 			delete(s.files, path)
 		}
 	}
+	maps.DeleteFunc(s.odd, func(path string, _ bool) bool {
+		_, stays := slices.BinarySearch(keep, path)
+		return !stays
+	})
 }
 
 // answered handles an answer of the URL.

@@ -116,3 +116,16 @@ func TestErrorsOfTLSNameWhatWasGiven(t *testing.T) {
 		l.check(t, "--root", t.TempDir(), "--node-name", "n")
 	}
 }
+
+// The docs of a setting name its flag: each of these is one of `monopod run`.
+func TestTheFlagsOfSettingsExist(t *testing.T) {
+	flags := map[string]bool{}
+	for _, f := range runFlags() {
+		flags["--"+f.Names()[0]] = true
+	}
+	for _, s := range config.Settings() {
+		if s.Flag != "" && !flags[s.Flag] {
+			t.Errorf("%s has the flag %s, which `monopod run` does not have", s.Name, s.Flag)
+		}
+	}
+}

@@ -42,6 +42,7 @@ func runFlags() []cli.Flag {
 		one("cgroup-driver", "auto", "the `DRIVER` that gives pods cgroups, auto as the runtime", "auto", "cgroupfs", "systemd", "none"),
 		text("cgroup-root", "/", "the cgroup `PATH` that holds kubepods; it must exist"),
 		command.ConfigFlag(),
+		text("image-dir", "", "the `DIR` of image archives, or several with commas between (default: images in --root)"),
 		text("image-credential-provider-config", "", "a `FILE` of credential provider plugins, or a folder of such"),
 		text("image-credential-provider-bin-dir", "", "the `DIR` of their programs"),
 		one("log-format", "text", "the log's `FORMAT`", "text", "json"),

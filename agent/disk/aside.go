@@ -17,7 +17,7 @@ func WithoutAside(name string) string { return strings.TrimSuffix(name, ".corrup
 // Aside moves what is at a path out of the way and replaces what was moved there before. It removes
 // a file whose name is too long for that.
 func Aside(path string) error {
-	if err := os.RemoveAll(AsideOf(path)); err != nil && !errors.Is(err, unix.ENAMETOOLONG) {
+	if err := removeAside(path); err != nil {
 		return err
 	}
 	err := os.Rename(path, AsideOf(path))
@@ -25,6 +25,14 @@ func Aside(path string) error {
 		return os.RemoveAll(path)
 	}
 	return err
+}
+
+// removeAside removes what Aside moved from a path. A file whose name is too long for that has none.
+func removeAside(path string) error {
+	if err := os.RemoveAll(AsideOf(path)); !errors.Is(err, unix.ENAMETOOLONG) {
+		return err
+	}
+	return nil
 }
 
 // replace is os.Rename for files. If there is a folder at path, which only a damaged disk causes,

@@ -29,7 +29,7 @@ func (d *Dir) RemoveAll(ctx context.Context, name string) error {
 	for {
 		below, err := d.OpenBelow(name)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENAMETOOLONG): // nothing can have such a name
 			return nil
 		case errors.Is(err, unix.ENOTDIR), errors.Is(err, ErrLink):
 			return gone(d.Remove(name))

@@ -144,5 +144,5 @@ func check(b []byte) error {
 
 // Remove removes a file and what was moved aside from its path.
 func Remove(path string) error {
-	return errors.Join(os.RemoveAll(path), os.RemoveAll(AsideOf(path)))
+	return errors.Join(os.RemoveAll(path), removeAside(path))
 }

@@ -44,6 +44,18 @@ func TestLogsAreNotRemovedThroughMounts(t *testing.T) {
 	}
 }
 
+// A pod may have a name, namespace and uid that are together longer than a file name: it never
+// starts, and has no logs, but it goes.
+func TestLogsOfAPodWithALongNameAreNoneToRemove(t *testing.T) {
+	f := &Files{Disk: &Disk{PodLogs: t.TempDir(), LogLinks: t.TempDir()}, Key: manifests.Key{Namespace: "default", Name: strings.Repeat("a", 253)}}
+	if err := f.MakeLogDir(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: f.Key.Name, UID: "u1"}}); !errors.Is(err, unix.ENAMETOOLONG) {
+		t.Errorf("a folder of logs was made: %v", err)
+	}
+	if err := f.RemoveLogs(t.Context(), "u1"); err != nil {
+		t.Error(err)
+	}
+}
+
 // Log shippers, who are not root, read there.
 func TestTheUmaskChangesNoModesOfLogFolders(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))

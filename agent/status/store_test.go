@@ -402,6 +402,11 @@ func TestAPodWithALongNameHasAFile(t *testing.T) {
 	if p, ok := s.Previous(long); !ok || p.Name != "p" {
 		t.Errorf("Previous = %v, %v", p, ok)
 	}
+	s.RemovePod(long)
+	s.Sweep(nil)
+	if err := s.Close(t.Context()); err != nil {
+		t.Errorf("it is not removed: %v", err)
+	}
 }
 
 func TestReportsFromManyGoroutines(t *testing.T) {

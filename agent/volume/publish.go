@@ -58,6 +58,13 @@ func (p payload) check() error {
 			p[clean] = f
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		for above := path.Dir(name); above != "."; above = path.Dir(above) {
+			if _, isFile := p[above]; isFile {
+				return fmt.Errorf("invalid path %s: another path of the volume is %s, which cannot be a file and a folder", name, above)
+			}
+		}
+	}
 	return nil
 }
 

@@ -23,14 +23,24 @@ type SubPathMount struct {
 	Shared    bool   // mounts that the container makes below propagate to the machine (Bidirectional)
 }
 
-// subPathError is an error whose text names the mount but no paths of the machine; Unwrap returns
-// the cause with the paths, for the log.
+// subPathError is an error whose text names the mount and the reason but no paths of the machine;
+// Unwrap returns the cause, with the paths.
 type subPathError struct {
 	text string
 	err  error
 }
 
-func (e *subPathError) Error() string { return e.text }
+func (e *subPathError) Error() string {
+	var errno unix.Errno
+	switch {
+	case errors.Is(e.err, errLeadsOut):
+		return e.text + ": " + errLeadsOut.Error()
+	case errors.As(e.err, &errno):
+		return e.text + ": " + errno.Error()
+	}
+	return e.text
+}
+
 func (e *subPathError) Unwrap() error { return e.err }
 
 // SubPaths returns the host path of each mount, in the same order. It stops at the
@@ -153,6 +163,9 @@ func makeIn(dir *os.File, elements []string, mode fs.FileMode) error {
 	return nil
 }
 
+// errLeadsOut means that links lead from a path in a volume out of it.
+var errLeadsOut = errors.New("a link in the volume leads out of it")
+
 // openResolved resolves the links of path, which must not lead out of base, and opens the result as
 // a reference only (O_PATH) without following further links.
 func openResolved(base, path string) (*os.File, error) {
@@ -162,7 +175,7 @@ func openResolved(base, path string) (*os.File, error) {
 	}
 	rel, err := filepath.Rel(base, real)
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil, fmt.Errorf("%s leads out of its volume, to %s", path, real)
+		return nil, fmt.Errorf("%s, to %s: %w", path, real, errLeadsOut)
 	}
 	fd, err := unix.Open(base, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -88,24 +88,27 @@ func TestTearDownLeavesTheHostPathOfASubPath(t *testing.T) {
 func TestSubPathStaysInItsVolume(t *testing.T) {
 	outside := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(outside, "dir"), 0o755))
+	const out = ": a link in the volume leads out of it"
 	for _, c := range []struct {
 		name, path string
 		prepare    func(t *testing.T, volume string)
 		want       string // what failed; "": nothing
+		why        string
 	}{
-		{"backward", "../x", nil, "prepare subPath"},
-		{"backward within", "a/../b", nil, "prepare subPath"},
-		{"absolute", "/etc", nil, "prepare subPath"},
-		{"a link out", "link", func(t *testing.T, v string) { must(t, os.Symlink(outside, filepath.Join(v, "link"))) }, "prepare subPath"},
-		{"through a link out", "link/dir", func(t *testing.T, v string) { must(t, os.Symlink(outside, filepath.Join(v, "link"))) }, "prepare subPath"},
-		{"made through a link out", "link/new", func(t *testing.T, v string) { must(t, os.Symlink(outside, filepath.Join(v, "link"))) }, "create subPath directory"},
-		{"a relative link out", "link", func(t *testing.T, v string) { must(t, os.Symlink("../..", filepath.Join(v, "link"))) }, "prepare subPath"},
-		{"a dangling link", "link", func(t *testing.T, v string) { must(t, os.Symlink("none", filepath.Join(v, "link"))) }, "prepare subPath"},
-		{"below a file", "file/x", func(t *testing.T, v string) { must(t, os.WriteFile(filepath.Join(v, "file"), nil, 0o600)) }, "create subPath directory"},
+		{"backward", "../x", nil, "prepare subPath", ""},
+		{"backward within", "a/../b", nil, "prepare subPath", ""},
+		{"absolute", "/etc", nil, "prepare subPath", ""},
+		{"a link out", "link", func(t *testing.T, v string) { must(t, os.Symlink(outside, filepath.Join(v, "link"))) }, "prepare subPath", out},
+		{"through a link out", "link/dir", func(t *testing.T, v string) { must(t, os.Symlink(outside, filepath.Join(v, "link"))) }, "prepare subPath", out},
+		{"made through a link out", "link/new", func(t *testing.T, v string) { must(t, os.Symlink(outside, filepath.Join(v, "link"))) }, "create subPath directory", out},
+		{"a relative link out", "link", func(t *testing.T, v string) { must(t, os.Symlink("../..", filepath.Join(v, "link"))) }, "prepare subPath", out},
+		{"a dangling link", "link", func(t *testing.T, v string) { must(t, os.Symlink("none", filepath.Join(v, "link"))) }, "prepare subPath", ": no such file or directory"},
+		{"below a file", "file/x", func(t *testing.T, v string) { must(t, os.WriteFile(filepath.Join(v, "file"), nil, 0o600)) }, "create subPath directory", ": not a directory"},
+		{"a name that is too long", strings.Repeat("a", 256), nil, "create subPath directory", ": file name too long"},
 		{"a link within", "link/new", func(t *testing.T, v string) {
 			must(t, os.Mkdir(filepath.Join(v, "real"), 0o755))
 			must(t, os.Symlink("real", filepath.Join(v, "link")))
-		}, ""},
+		}, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root := testRoot(t)
@@ -114,7 +117,7 @@ func TestSubPathStaysInItsVolume(t *testing.T) {
 				c.prepare(t, m.HostPath)
 			}
 			_, err := subPath(root, "u1", subPathOf(m, c.path), newMountTable(PodDir(root, "u1")))
-			want := "failed to " + c.want + ` for volumeMount "data" of container "main"`
+			want := "failed to " + c.want + ` for volumeMount "data" of container "main"` + c.why
 			switch {
 			case c.want == "" && err != nil, c.want != "" && (err == nil || err.Error() != want):
 				t.Errorf("got %v", err)

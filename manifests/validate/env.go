@@ -87,7 +87,7 @@ func (c *checker) fileKeyRef(p *field.Path, r *v1.FileKeySelector) {
 	if c.required(r.Path != "", p.Child("path"), "") {
 		c.filePath(p.Child("path"), r.Path)
 	}
-	if !c.required(r.VolumeName != "", p.Child("volumeName"), "") || !c.readEach(field.NewPath("spec", "volumes"), len(c.spec.Volumes), "name") {
+	if !c.required(r.VolumeName != "", p.Child("volumeName"), "") || !c.volumesRead() {
 		return
 	}
 	k := slices.IndexFunc(c.spec.Volumes, func(v v1.Volume) bool { return v.Name == r.VolumeName })

@@ -24,6 +24,25 @@ func (c *checker) futile(p *field.Path, ct *v1.Container) {
 	}
 }
 
+// logFolder warns of a pod for whose logs no folder can be made: the folder has the pod's namespace,
+// name and uid in its name, as a kubelet's.
+func (c *checker) logFolder(p *field.Path) {
+	pod := c.pod
+	has, most := len(pod.Namespace)+len(pod.Name)+len(pod.UID), maxFileName-len("__")
+	if has > most && c.read(p.Child("name"), p.Child("namespace"), p.Child("uid")) && !c.faulty(p.Child("name")) {
+		c.warn(p.Child("name"), fmt.Sprintf("name, namespace and uid have %d bytes together, and the folder of the pod's logs, which they name, "+
+			"has room for %d: the pod never starts; shorten the name", has, most))
+	}
+}
+
+// relativeHostPath warns of a path of the machine that does not begin at its root: runtimes mount
+// none such.
+func (c *checker) relativeHostPath(p *field.Path, path string) {
+	if !strings.HasPrefix(path, "/") {
+		c.warn(p, "a path of the machine begins with /: no container that mounts the volume can start")
+	}
+}
+
 // program warns of a command without a program.
 func (c *checker) program(p *field.Path, command []string, effect string) {
 	if len(command) > 0 && command[0] == "" {
@@ -132,12 +151,12 @@ func (c *checker) hostPorts() {
 		by   *field.Path
 		port defaults.HostPort
 	}
-	var before []taken
+	before := map[int32][]taken{} // by number
 	for p, h := range defaults.HostPorts(c.spec) {
 		if !c.read(p.Child("hostPort"), p.Child("containerPort"), p.Child("hostIP"), p.Child("protocol")) {
 			continue
 		}
-		for _, t := range before {
+		for _, t := range before[h.Port] {
 			if t.port.Overlaps(h) && !c.faulty(p.Child("hostPort")) {
 				remedy := fmt.Sprintf("that of %s already: only one of the two can have it; give one of them another port", t.by)
 				c.warnQuoting(p.Child(defaults.HostPortField(c.spec)), decode.Message{
@@ -145,7 +164,7 @@ func (c *checker) hostPorts() {
 				break
 			}
 		}
-		before = append(before, taken{p, h})
+		before[h.Port] = append(before[h.Port], taken{p, h})
 	}
 }
 

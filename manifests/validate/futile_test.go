@@ -52,6 +52,13 @@ func TestWarningsOfWhatCanOnlyFail(t *testing.T) {
 		{"host port of an init container that ends", in("ports: [{containerPort: 80, hostPort: 80}]", "initContainers: [{name: s, image: i, ports: [{containerPort: 90, hostPort: 80}]}]"), ""},
 
 		{"another node", in("args: [x]", "nodeName: edge7"), `~8:13 spec.nodeName: the pod runs here, on node "node1", and not on "edge7": a pod runs where its file is; remove nodeName, or move the file to "edge7"`},
+		{"a name that is too long for the folder of logs", strings.Replace(in("args: [x]"), "name: a}", "name: "+strings.Repeat("a", 211)+"}", 1), `~3:18 metadata.name: name, namespace and uid have 256 bytes together, and the folder of the pod's logs, which they name, has room for 253: the pod never starts; shorten the name`},
+		{"the longest name", strings.Replace(in("args: [x]"), "name: a}", "name: "+strings.Repeat("a", 208)+"}", 1), ""},
+		{"a name that is too long anyway", strings.Replace(in("args: [x]"), "name: a}", "name: "+strings.Repeat("a", 254)+"}", 1), "3:18 metadata.name: Invalid value"},
+
+		{"a relative path of the machine", in("args: [x]", "volumes: [{name: v, hostPath: {path: data/web}}]"), `~8:40 spec.volumes[0].hostPath.path: a path of the machine begins with /: no container that mounts the volume can start`},
+		{"a path of the machine", in("args: [x]", "volumes: [{name: v, hostPath: {path: /data/web}}]"), ""},
+
 		{"this node", in("args: [x]", "nodeName: Node1"), ""},
 
 		{"empty command", in("command: ['', x]"), `~7:16 ` + c + `command[0]: the first word is the program to run, and is empty: the container cannot start`},

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -32,6 +33,8 @@ type checker struct {
 	pod    *v1.Pod
 	spec   *v1.PodSpec
 	faults []fault
+
+	volumesRead func() bool // whether the names of all volumes could be read; asked once, as containers have many mounts
 }
 
 // Given is the input of the checks beside the pod.
@@ -48,6 +51,7 @@ type Given struct {
 func Pod(pod *v1.Pod, g Given) []fault {
 	c := &checker{Given: g, pod: pod, spec: &pod.Spec}
 	spec := field.NewPath("spec")
+	c.volumesRead = sync.OnceValue(func() bool { return c.readEach(spec.Child("volumes"), len(c.spec.Volumes), "name") })
 	c.metadata(field.NewPath("metadata"))
 	c.annotations(field.NewPath("metadata", "annotations"))
 	c.podSpec(spec)
@@ -238,6 +242,7 @@ func (c *checker) metadata(p *field.Path) {
 	if uid := string(pod.UID); !poduid.Valid(uid) {
 		c.add(field.Invalid(p.Child("uid"), uid, poduid.Rule+", because folders and cgroups are named by it; without one the pod gets one"))
 	}
+	c.logFolder(p)
 	for k, v := range pod.Labels {
 		c.invalid(p.Child("labels").Key(k), k, validation.IsQualifiedName(k))
 		c.invalid(p.Child("labels").Key(k), v, validation.IsValidLabelValue(v))

@@ -134,6 +134,7 @@ func kindsOf(s any) []string {
 func (c *checker) hostPath(p *field.Path, h *v1.HostPathVolumeSource) {
 	if c.required(h.Path != "", p.Child("path"), "") {
 		c.noBackstep(p.Child("path"), h.Path)
+		c.relativeHostPath(p.Child("path"), h.Path)
 	}
 	if h.Type != nil {
 		oneOf(c, p.Child("type"), *h.Type, v1.HostPathUnset, v1.HostPathDirectoryOrCreate, v1.HostPathDirectory,
@@ -143,10 +144,10 @@ func (c *checker) hostPath(p *field.Path, h *v1.HostPathVolumeSource) {
 
 // mounts checks a container's volume mounts.
 func (c *checker) mounts(p *field.Path, ct *v1.Container) {
-	paths, volumesRead := map[string]bool{}, c.readEach(field.NewPath("spec", "volumes"), len(c.spec.Volumes), "name")
+	paths := map[string]bool{}
 	for i := range ct.VolumeMounts {
 		m, q := &ct.VolumeMounts[i], p.Child("volumeMounts").Index(i)
-		if c.required(m.Name != "", q.Child("name"), "") && !c.hasVolume(m.Name) && volumesRead {
+		if c.required(m.Name != "", q.Child("name"), "") && !c.hasVolume(m.Name) && c.volumesRead() {
 			c.add(field.NotFound(q.Child("name"), m.Name))
 		}
 		if c.required(m.MountPath != "", q.Child("mountPath"), "") {
