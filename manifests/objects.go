@@ -48,39 +48,55 @@ func (r *resolution) resolveObjects() {
 	}
 }
 
-// keepObject decides on an existing object. refused is a file that names it but whose document of
-// it is invalid.
+// keepObject decides on an existing object. list are the claims of it, and refused is a file that
+// names it but whose document of it is invalid.
 func (r *resolution) keepObject(key ObjectKey, o *Object, list []objectClaim, refused string) {
-	s := r.source
-	f, gone := s.files[o.File], s.objectsGone[key]
 	own := slices.IndexFunc(list, func(c objectClaim) bool { return c.path == o.File })
-	proven := gone != nil && gone.proven
-	inDoubt := f == nil && (r.doubt != "" || len(s.folder) > 0 || !proven)
-	ofURL := len(list) > 0 && IsURL(list[0].path)
 	switch {
 	case own >= 0 && (!IsURL(o.File) || own == 0):
 		r.takeObject(key, o, list[own], list)
-	case IsURL(o.File) && len(list) > 0:
-		r.takeObject(key, o, list[0], list)
 	case IsURL(o.File):
-		if refused != "" || f == nil || f.doubtful() {
-			r.objects[key] = o
-			r.heldFiles[o.File] = f != nil && (f.wrong() || f.trouble != "")
-			return
-		}
-		r.keepHiddenObject(key, o, f.lacks())
-	case f == nil && r.doubt != "" && len(s.folder) == 0 && len(list) > 0 && !ofURL: // the manifests of this folder count
+		r.keepObjectOfURL(key, o, list, refused)
+	default:
+		r.keepObjectOfFile(key, o, list, refused)
+	}
+}
+
+// keepObjectOfURL decides on an object that the URL gave, and gives no more or a file gives, too.
+func (r *resolution) keepObjectOfURL(key ObjectKey, o *Object, list []objectClaim, refused string) {
+	f := r.source.files[o.File]
+	switch {
+	case len(list) > 0:
 		r.takeObject(key, o, list[0], list)
-	case s.Dir == "" && len(list) > 0: // the URL gives it now
+	case refused != "" || f == nil || f.doubtful():
+		r.objects[key] = o
+		r.heldFiles[o.File] = f != nil && (f.wrong() || f.trouble != "")
+	default:
+		r.keepHiddenObject(key, o, f.lacks())
+	}
+}
+
+// keepObjectOfFile decides on an object that a file gave, and does not give now.
+func (r *resolution) keepObjectOfFile(key ObjectKey, o *Object, list []objectClaim, refused string) {
+	s := r.source
+	f, gone := s.files[o.File], s.objectsGone[key]
+	proven, isRead, isFilled := gone != nil && gone.proven, len(s.folder) == 0, s.filled.IsZero()
+	isGiven := len(list) > 0
+	byURL := isGiven && IsURL(list[0].path)
+	switch {
+	case isGiven && s.Dir == "": // no folder counts any more, and the URL gives it
 		r.takeObject(key, nil, list[0], list)
-	case inDoubt, f != nil && (slices.Contains(f.RefusedObjects, key) || f.mayGive()),
-		ofURL && (r.doubt != "" || !s.filled.IsZero() && !proven): // its file may be another one, or one with it may come
+	case isGiven && !byURL && f == nil && isRead && r.doubt != "": // the manifests of another folder count
+		r.takeObject(key, o, list[0], list)
+	case f == nil && (r.doubt != "" || !isRead || !proven),
+		f != nil && (slices.Contains(f.RefusedObjects, key) || f.mayGive()),
+		byURL && (r.doubt != "" || !isFilled && !proven): // its file may be another one now, or one with it may come
 		r.objects[key] = o
 		if f != nil && f.wrong() {
 			r.heldFiles[o.File] = true
 		}
 		r.rejectObjects(o, list)
-	case len(list) > 0:
+	case isGiven:
 		r.takeObject(key, nil, list[0], list) // it was deleted there, and is created here
 	case refused != "": // moved, and spoilt on the way
 		r.objects[key], r.heldFiles[refused] = o.In(refused), true
