@@ -316,3 +316,45 @@ func TestWhoHasADeviceStaysOverAReboot(t *testing.T) {
 		r.wantRefused("default/a-n", "OutOfexample.com/serial")
 	})
 }
+
+// A container that runs without its device, which was unplugged, is not stopped for a version that
+// could not start.
+func TestAnUpdateInPlaceWaitsForADeviceThatIsGone(t *testing.T) {
+	onDevices(t, func(r *rig) {
+		r.connects("tty0", "/dev/null")
+		r.want(usesSerial("web", "img:1"))
+		r.disconnects("tty0")
+		r.want(usesSerial("web", "img:2"))
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+		if got := r.Count("StopContainer"); got != 0 {
+			t.Errorf("%d containers are stopped", got)
+		}
+		r.updateWaits("nothing is at " + r.dir + "/dev/tty*: connect the device, or correct devices in the settings")
+		r.connects("tty0", "/dev/null")
+		r.after(31 * time.Second)
+		r.hasDevices("web", "/dev/null as dev/tty0 rw")
+		if got := r.Count("StopContainer"); got != 1 {
+			t.Errorf("%d containers are stopped", got)
+		}
+	})
+}
+
+// A container that keeps running needs no device for the restart of another one.
+func TestAnUpdateInPlaceNeedsTheDevicesOfWhatStartsAlone(t *testing.T) {
+	onDevices(t, func(r *rig) {
+		two := func(image string) string {
+			return strings.Replace(usesSerial("web", "img:1"), "containers: [", "containers: [{name: other, image: \""+image+"\"}, ", 1)
+		}
+		r.connects("tty0", "/dev/null")
+		r.want(two("img:1"))
+		r.disconnects("tty0")
+		before := r.made()
+		r.want(two("img:2"))
+		r.after(time.Minute)
+		if r.made() == before {
+			t.Error("nothing is made")
+		}
+		r.expect("default/web-n/other", "default/web-n/c")
+	})
+}

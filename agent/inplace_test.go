@@ -217,6 +217,40 @@ func TestARestartInPlaceWaitsForItsImage(t *testing.T) {
 	})
 }
 
+// A container runs until the one that takes its place can start: volumes are set up for all
+// containers of the pod.
+func TestARestartInPlaceWaitsForThePathsOfTheMachine(t *testing.T) {
+	for name, restarts := range map[string]string{"of the container that mounts one": "a", "of another container": "b"} {
+		t.Run(name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				dir := filepath.Join(r.dir, "there")
+				noErr(t, os.MkdirAll(dir, 0o755))
+				web := func(changes ...string) string {
+					return pair(append(changes, "containers:", "volumes: [{name: v, hostPath: {path: "+dir+", type: Directory}}]\n  containers:",
+						`["a1"],`, `["a1"], volumeMounts: [{name: v, mountPath: /v}],`)...)
+				}
+				r.want(web())
+				r.after(time.Minute)
+				was, next := r.ran(), web(restarts+`, image: "img:1"`, restarts+`, image: "img:2"`)
+				noErr(t, os.Remove(dir))
+				r.stopsNothing(func() {
+					r.want(next)
+					r.after(time.Minute)
+				})
+				if got, words := was.changed(r.ran()), r.words("default/web-n"); len(got) > 0 || !strings.Contains(words, "update waits: ") || !strings.Contains(words, dir+" is not a directory") {
+					t.Errorf("changed: %v; it says %q", got, words)
+				}
+				noErr(t, os.MkdirAll(dir, 0o755))
+				r.after(5 * time.Minute)
+				if got := strings.Join(was.changed(r.ran()), " "); got != restarts {
+					t.Errorf("changed: %s", got)
+				}
+				r.accepted(next)
+			})
+		})
+	}
+}
+
 // The grace period and the preStop hook of a running container are those of the version
 // that is accepted.
 func TestAStopGoesByTheAcceptedVersion(t *testing.T) {

@@ -103,13 +103,13 @@ func claimKills(ctx context.Context, waiting <-chan oom.Kill, claim func(oom.Kil
 // reports whether the status of a pod has that container.
 func (a *Agent) claimKill(k oom.Kill) bool {
 	for _, p := range a.store.Pods() {
-		container := containerIn(p, k)
+		container, id := containerIn(p, k)
 		if container == "" {
 			continue
 		}
 		if !k.Former { // of a time when no agent read the log, or another one recorded it
 			about := events.ContainerRef(events.PodRef(p.Namespace, p.Name, string(p.UID)), &p.Spec, container)
-			a.events.Record(about, v1.EventTypeWarning, "OOMKilling", message.Of("The kernel killed the process %s: %s", message.Private(k.Process), whyKilled(p, k.Limit)))
+			a.events.Record(about, v1.EventTypeWarning, "OOMKilling", message.Of("The kernel killed the process %s: %s", message.Private(k.Process), whyKilled(p, id, k.Limit)))
 		}
 		a.watch.Workers.Wake(manifests.Key{Namespace: p.Namespace, Name: p.Name})
 		return true
@@ -117,17 +117,22 @@ func (a *Agent) claimKill(k oom.Kill) bool {
 	return false
 }
 
-// containerIn returns the name of the container of a pod whose process was killed; "": it is of none.
-func containerIn(p *v1.Pod, k oom.Kill) string {
+// containerIn returns the name and the id of the container of a pod whose process was killed; "": it
+// is of none.
+func containerIn(p *v1.Pod, k oom.Kill) (name, id string) {
 	for _, list := range [][]v1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
 		for at := range list {
 			c := &list[at]
-			if k.In(idOf(c.ContainerID)) || c.LastTerminationState.Terminated != nil && k.In(idOf(c.LastTerminationState.Terminated.ContainerID)) {
-				return c.Name
+			ids := []string{idOf(c.ContainerID)}
+			if last := c.LastTerminationState.Terminated; last != nil {
+				ids = append(ids, idOf(last.ContainerID))
+			}
+			if found := slices.IndexFunc(ids, k.In); found >= 0 {
+				return c.Name, ids[found]
 			}
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // idOf returns the id in a status's ContainerID.
@@ -136,12 +141,13 @@ func idOf(text string) string {
 	return id
 }
 
-// whyKilled returns why a process of a pod was killed, by the cgroup whose limit was reached.
-func whyKilled(p *v1.Pod, limit string) message.Text {
+// whyKilled returns why a process of a pod's container with this id was killed, by the cgroup whose
+// limit was reached. Where pods have no cgroups, that of a container has no uid in its path.
+func whyKilled(p *v1.Pod, id, limit string) message.Text {
 	switch {
 	case limit == "":
 		return message.Fixed("the node has no memory left")
-	case !oom.IsOfPod(limit, string(p.UID)):
+	case !oom.IsOfPod(limit, string(p.UID)) && !strings.Contains(limit, id):
 		return message.Fixed("the memory that all pods may use together is used up")
 	}
 	return message.Fixed("it has reached its memory limit")

@@ -41,6 +41,8 @@ func TestKillsForWantOfMemoryAreEvents(t *testing.T) {
 			"OOMKilling c: The kernel killed the process tail: it has reached its memory limit"},
 		{"a cgroup that the container made", oom.Kill{Process: "tail", Cgroup: "/kubepods/pod" + uid + "/" + id + "/own", Limit: "/kubepods/pod" + uid + "/" + id + "/own"},
 			"OOMKilling c: The kernel killed the process tail: it has reached its memory limit"},
+		{"its own limit, where pods have no cgroups", oom.Kill{Process: "tail", Cgroup: "/k8s.io/" + id, Limit: "/k8s.io/" + id},
+			"OOMKilling c: The kernel killed the process tail: it has reached its memory limit"},
 		{"the limit of all pods", oom.Kill{Process: "tail", Cgroup: "/kubepods/pod" + uid + "/" + id, Limit: "/kubepods"},
 			"OOMKilling c: The kernel killed the process tail: the memory that all pods may use together is used up"},
 		{"the machine", oom.Kill{Process: "tail", PID: 7, Cgroup: "/kubepods/pod" + uid + "/" + id},

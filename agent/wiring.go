@@ -259,7 +259,7 @@ func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.Colle
 	limits := settings.Images(a.cfg)
 	limits.Every = every
 	return image.CollectorConfig{
-		CRI: a.cri, Limits: limits, Needs: needs.All, History: a.root.Path("images.json"),
+		CRI: a.cri, Limits: limits, Needs: needs.All, History: a.root.Path("images.json"), ClockSet: checkpoint.IsBelievable,
 		Statfs: func(dir string) (capacity, available uint64, err error) {
 			free, err := stats.FreeOn(dir)
 			return free.Capacity, free.Available, err

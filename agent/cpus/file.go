@@ -140,7 +140,8 @@ func (t *Table) read(f *file) (err error) {
 // check compares a table that was read with the machine and the settings.
 func (t *Table) check() error {
 	p, all := t.policy, t.shared
-	if len(t.shared) == 0 {
+	// A kubelet does not start with its own file once all CPUs that are not reserved are assigned.
+	if len(t.shared) == 0 && (!p.o.strict || len(t.own) == 0) {
 		return fmt.Errorf("default cpuset cannot be empty")
 	}
 	if both := p.reserved.And(t.shared); p.o.strict && len(both) > 0 {

@@ -20,8 +20,7 @@ type Update struct {
 func (t *Table) Updates(running []Running, sent func(Running) string) []Update {
 	var all []Update
 	for _, r := range running {
-		set, _ := t.Of(r.UID, r.Container)
-		if text := set.String(); text != "" && text != sent(r) {
+		if text := t.On(r.UID, r.Container).String(); text != "" && text != sent(r) {
 			all = append(all, Update{r, text})
 		}
 	}

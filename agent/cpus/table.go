@@ -215,8 +215,18 @@ func (t *Table) free(uid, container string) {
 	t.shared = t.shared.Or(own)
 }
 
-// Of returns the CPUs on which a container runs, and whether they are its own. An empty set is no
-// restriction.
+// On returns the CPUs on which a container must run; an empty set is no restriction. With
+// strict-cpu-reservation no CPU may be left to share: then these are the reserved ones. A kubelet does
+// not restrict such a container, which so runs on those that others have for themselves.
+func (t *Table) On(uid, container string) Set {
+	set, isOwn := t.Of(uid, container)
+	if !isOwn && len(set) == 0 {
+		return t.policy.reserved
+	}
+	return set
+}
+
+// Of returns the CPUs that a container has, and whether they are its own or those that are shared.
 func (t *Table) Of(uid, container string) (_ Set, isOwn bool) {
 	if own, has := t.own[uid][container]; has {
 		return own, true

@@ -52,25 +52,34 @@ func (k *Keeper) assigned(p *v1.Pod, container string) ([]devicename.Device, err
 	return all, err
 }
 
-func (k *Keeper) assign(p *v1.Pod, container string) (all []devicename.Device, err error) {
+func (k *Keeper) assign(p *v1.Pod, container string) ([]devicename.Device, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	next, all, err := k.chosen(p, container)
+	if err == nil {
+		k.set(next)
+	}
+	return all, err
+}
+
+// chosen returns the devices that a container would get now, and the table in which it has them. The
+// caller has the lock.
+func (k *Keeper) chosen(p *v1.Pod, container string) (next *Table, all []devicename.Device, err error) {
 	pod, version, requests := keyOf(p), string(p.UID), Requests(p, k.Has)
-	next := k.table.clone()
+	next = k.table.clone()
 	next.replaceMissing(pod, version, container)
 	for at, r := range requests {
 		if r.Container != container {
 			continue
 		}
 		if refusal := next.assign(pod, version, requests, at); refusal != nil {
-			return nil, refusal
+			return nil, nil, refusal
 		}
 		if r.Device == nil {
 			all = append(all, k.devicesOf(next.held[holding{pod, version, container, r.Resource}], r.Resource)...)
 		}
 	}
-	k.set(next)
-	return all, nil
+	return next, all, nil
 }
 
 // devicesOf returns devices of a resource as they are given to containers.
@@ -115,19 +124,39 @@ func (k *Keeper) find(d devicename.Device) (string, error) {
 	return "", nil
 }
 
-// LookAt checks whether the devices are there that a pod requests by their names. The error is a
-// sentence.
-func (k *Keeper) LookAt(p *v1.Pod) error {
+// LookAt checks whether the devices are there for containers of a pod that are to start: those that
+// they request by their names, and, of a version that has some, those of the resources of the
+// settings. The error is a sentence.
+func (k *Keeper) LookAt(p *v1.Pod, starts []*v1.Container) error {
 	if k == nil {
 		return nil
 	}
-	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+	for _, c := range starts {
+		assigned, err := k.present(p, c.Name)
+		if err != nil {
+			return err
+		}
 		var g Given
-		for _, d := range Named(p, &c) {
+		for _, d := range slices.Concat(assigned, Named(p, c)) {
 			if err := k.add(&g, d); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// present returns the devices that a container would get now if its version has devices already;
+// Room says it of one that has none. Nothing is assigned.
+func (k *Keeper) present(p *v1.Pod, container string) ([]devicename.Device, error) {
+	if !k.Counts() {
+		return nil, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.table.isHeld(keyOf(p), string(p.UID)) {
+		return nil, nil
+	}
+	_, all, err := k.chosen(p, container)
+	return all, err
 }

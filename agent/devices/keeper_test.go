@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/podspec"
 )
 
 // machine is a folder with devices: links to devices that every machine has.
@@ -467,7 +469,7 @@ func TestWhatIsRequestedByName(t *testing.T) {
 			if got := strings.ReplaceAll(m.given(k, p, 0), m.dir+"/", ""); got != row.want {
 				t.Errorf("%s: given %s, not %s", row.request, got, row.want)
 			}
-			if err := k.LookAt(p); err != nil && strings.ReplaceAll(err.Error(), m.dir+"/", "") != row.want || err == nil && strings.Contains(row.want, "correct") {
+			if err := k.LookAt(p, podspec.AllContainers(p)); err != nil && strings.ReplaceAll(err.Error(), m.dir+"/", "") != row.want || err == nil && strings.Contains(row.want, "correct") {
 				t.Errorf("%s: %v", row.request, err)
 			}
 		}
@@ -531,7 +533,7 @@ func TestNoKeeperGivesNothing(t *testing.T) {
 	var k *Keeper
 	p := pod("a c=1")
 	g, err := k.Give(p, &p.Spec.Containers[0])
-	if k.Room(p) != nil || take(k, p) != nil || k.Keep("default/a", nil) || k.LookAt(p) != nil || err != nil || len(g.Devices)+len(g.CDI)+len(k.List())+len(k.Capacity(1)) > 0 || k.Came() != nil {
+	if k.Room(p) != nil || take(k, p) != nil || k.Keep("default/a", nil) || k.LookAt(p, podspec.AllContainers(p)) != nil || err != nil || len(g.Devices)+len(g.CDI)+len(k.List())+len(k.Capacity(1)) > 0 || k.Came() != nil {
 		t.Errorf("%+v, %v", g, err)
 	}
 }

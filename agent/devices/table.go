@@ -187,6 +187,16 @@ func (t *Table) replaceMissing(pod, version, container string) {
 	}
 }
 
+// isHeld reports whether a version of a pod has any device.
+func (t *Table) isHeld(pod, version string) bool {
+	for h := range t.held {
+		if h.Pod == pod && h.Version == version {
+			return true
+		}
+	}
+	return false
+}
+
 // keep frees what all versions of a pod have but these, and reports whether that is anything.
 func (t *Table) keep(pod string, versions []string) (freed bool) {
 	for h := range t.held {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"monopod/agent/podspec"
 	"monopod/manifests/devicename"
 )
 
@@ -62,7 +63,8 @@ func TestADeviceThatWasMissingIsSeenAtOnce(t *testing.T) {
 	m := newMachine(t)
 	k := m.keeper(Settings{SpecDirs: []string{m.dir}})
 	runs(t, k)
-	if err := k.LookAt(pod("a c=podman.io/device=" + m.dir + "/fuse")); err == nil {
+	p := pod("a c=podman.io/device=" + m.dir + "/fuse")
+	if err := k.LookAt(p, podspec.AllContainers(p)); err == nil {
 		t.Fatal("it is there")
 	}
 	m.connect("fuse=null")

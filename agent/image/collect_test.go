@@ -35,7 +35,8 @@ type yard struct {
 	at    Limits
 	why   []string // images were removed
 
-	events []string // reasons
+	clockSet func(time.Time) bool
+	events   []string // reasons
 }
 
 func inYard(t *testing.T, l Limits, test func(*yard)) {
@@ -50,7 +51,7 @@ func inYard(t *testing.T, l Limits, test func(*yard)) {
 // restart begins again with what is remembered.
 func (y *yard) restart() {
 	y.Collector = NewCollector(CollectorConfig{
-		CRI: cri.New(y.Conn()), Limits: y.at, History: y.file,
+		CRI: cri.New(y.Conn()), Limits: y.at, History: y.file, ClockSet: y.clockSet,
 		Needs: func() ([]Need, bool) { return y.needs, !y.blind },
 		Statfs: func(string) (uint64, uint64, error) {
 			return 100 * mb, 100*mb - min(y.ImageBytes()+y.extra, 100*mb), nil
@@ -262,9 +263,30 @@ func TestTimesOfTheFutureDoNotCount(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := loadHistory(file, now, slog.Default())["a"]; r.First.After(now) || r.Used.After(now) || r.Used.IsZero() {
+	all := CollectorConfig{History: file, ClockSet: func(time.Time) bool { return true }, Log: slog.Default()}
+	if r := loadHistory(all, now)["a"]; r.First.After(now) || r.Used.After(now) || r.Used.IsZero() {
 		t.Errorf("record %+v", r)
 	}
+}
+
+// A machine without a battery wrote the times of its clock before that was set.
+func TestTimesOfAClockThatWasNotSetDoNotCount(t *testing.T) {
+	inYard(t, Limits{MaxAge: 24 * time.Hour}, func(y *yard) {
+		y.add(5, "used", "unused")
+		_, remove := y.run("p", "used")
+		y.collect()
+		remove()
+		y.collect()
+		set := time.Now().Add(time.Hour)
+		time.Sleep(100 * time.Hour)
+		y.clockSet = func(at time.Time) bool { return !at.Before(set) }
+		y.restart()
+		y.collect()
+		y.has("unused", "used")
+		time.Sleep(25 * time.Hour)
+		y.collect()
+		y.has()
+	})
 }
 
 func TestAPodThatComesMeanwhileKeepsItsImage(t *testing.T) {

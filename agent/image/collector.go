@@ -62,6 +62,8 @@ type CollectorConfig struct {
 	Archived func() map[string]string
 	// History is the file that records when images were used; "" for none.
 	History string
+	// ClockSet reports whether a clock with this time was set; nil: each was.
+	ClockSet func(time.Time) bool
 	// Statfs returns the bytes of a file system and those that are free.
 	Statfs func(dir string) (capacity, available uint64, err error)
 	Log    *slog.Logger
@@ -110,10 +112,13 @@ func NewCollector(cfg CollectorConfig) *Collector {
 	if cfg.Archived == nil {
 		cfg.Archived = func() map[string]string { return nil }
 	}
+	if cfg.ClockSet == nil {
+		cfg.ClockSet = func(time.Time) bool { return true }
+	}
 	c := &Collector{config: cfg, woken: wake.New()}
 	limits := cfg.Limits.Complete()
 	c.limits.Store(&limits)
-	c.history = loadHistory(cfg.History, time.Now(), cfg.Log)
+	c.history = loadHistory(cfg, time.Now())
 	return c
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"time"
 
@@ -21,20 +20,27 @@ type record struct {
 	InUse bool      `json:"inUse,omitempty"`
 }
 
-// loadHistory reads what the previous agent wrote. No time in it is in the future.
-func loadHistory(path string, now time.Time, log *slog.Logger) history {
+// loadHistory reads what the previous agent wrote. No time in it is in the future. Times of a clock
+// that was not set become now: an image must not seem unused for decades once the clock is set.
+func loadHistory(c CollectorConfig, now time.Time) history {
 	h := history{}
-	if path == "" {
+	if c.History == "" {
 		return h
 	}
-	err := disk.ReadOrAside(path, disk.JSON(&h))
+	err := disk.ReadOrAside(c.History, disk.JSON(&h))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Warn("when images were used is not known any more", "err", err)
+		c.Log.Warn("when images were used is not known any more", "err", err)
 	}
 	if h == nil { // the file says null
 		h = history{}
 	}
 	for id, r := range h {
+		if !c.ClockSet(r.First) {
+			r.First = now
+		}
+		if !r.Used.IsZero() && !c.ClockSet(r.Used) {
+			r.Used = now
+		}
 		h[id] = r.notAfter(now)
 	}
 	return h

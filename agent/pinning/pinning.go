@@ -206,8 +206,7 @@ func (k *Keeper) Of(uid, container string) string {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	set, _ := k.table.Of(uid, container)
-	return set.String()
+	return k.table.On(uid, container).String()
 }
 
 // Own returns the CPUs that a container has for itself.
@@ -251,7 +250,7 @@ func (k *Keeper) Started(uid, container, id, list string) {
 	}
 	k.mu.Lock()
 	k.sent[id] = list
-	set, _ := k.table.Of(uid, container)
+	set := k.table.On(uid, container)
 	k.mu.Unlock()
 	if set.String() != list {
 		k.changed.Wake()

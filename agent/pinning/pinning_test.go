@@ -119,6 +119,52 @@ func TestThePolicyNoneKeepsNothing(t *testing.T) {
 	}
 }
 
+// With strict-cpu-reservation no CPU may be left that containers share.
+func TestAssignmentsOfAllCPUsHold(t *testing.T) {
+	s := settings(t)
+	s.Policy.Options = map[string]string{"strict-cpu-reservation": "true"}
+	k, _ := newKeeper(t, s, &running{})
+	for _, p := range []*v1.Pod{pod("a", "1"), pod("b", "2"), pod("c", "1")} {
+		if p.UID == "c" {
+			k.Free([]string{"a"})
+		}
+		if refusal := k.Take(p, nil); refusal != nil {
+			t.Fatal(refusal.Message)
+		}
+	}
+	k.save()
+	again, said := newKeeper(t, s, &running{})
+	for _, uid := range []string{"b", "c"} {
+		if was, is := k.Own(uid, "c").String(), again.Own(uid, "c").String(); was == "" || is != was {
+			t.Errorf("%s has %q, and had %q", uid, is, was)
+		}
+	}
+	if len(said) > 0 {
+		t.Errorf("events %v", said)
+	}
+}
+
+// What has no CPUs for itself keeps off those of others, also if none is left to share.
+func TestWhereNoCPUIsLeftToShare(t *testing.T) {
+	s := settings(t)
+	s.Policy.Options = map[string]string{"strict-cpu-reservation": "true"}
+	r := &running{all: []cpus.Running{{Key: cpus.Key{UID: "shares", Container: "c"}, ID: "id"}}}
+	k, _ := newKeeper(t, s, r)
+	k.Started("shares", "c", "id", k.Of("shares", "c"))
+	if refusal := k.Take(pod("a", "3"), nil); refusal != nil {
+		t.Fatal(refusal.Message)
+	}
+	k.reconcile(t.Context())
+	if got := k.Of("shares", "c"); got != "0" || strings.Join(r.pinned, ", ") != "id 0" {
+		t.Errorf("on %s; pinned: %v", got, r.pinned)
+	}
+	k.Free([]string{"a"})
+	k.reconcile(t.Context())
+	if got := k.Of("shares", "c"); got != "1-3" || strings.Join(r.pinned, ", ") != "id 0, id 1-3" {
+		t.Errorf("on %s; pinned: %v", got, r.pinned)
+	}
+}
+
 func TestWhatIsRecordedDecidesWhetherItHolds(t *testing.T) {
 	for _, row := range []struct {
 		name, text, of string

@@ -9,6 +9,7 @@ import (
 	"monopod/agent/devices"
 	"monopod/agent/message"
 	"monopod/agent/panics"
+	"monopod/agent/podspec"
 	"monopod/agent/volume"
 )
 
@@ -36,11 +37,12 @@ func (x *trouble) note(err error) {
 const hangsAfter = 10 * time.Second
 
 // around is what a version has of the machine: what it mounts of it, and of volumes that outlive
-// pods, and the devices that it requests by their names. The checks run one at a time, in a
+// pods, and the devices of the containers that are to start. The checks run one at a time, in a
 // goroutine that is not waited for.
 type around struct {
 	root    string
 	pod     *v1.Pod
+	starts  *v1.Pod // the part of it that starts
 	devices *devices.Keeper
 
 	known trouble
@@ -87,7 +89,7 @@ func (a *around) lookAt() error {
 	if err != nil {
 		return err
 	}
-	return a.devices.LookAt(a.pod)
+	return a.devices.LookAt(a.pod, podspec.AllContainers(a.starts))
 }
 
 // retry makes the next look check at once what failed.

@@ -92,7 +92,7 @@ func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *
 		t.made = left
 	}
 	t.images.set = podimages.NewSet(t.settings())
-	t.around = around{root: s.Disk.Root.Dir, pod: version.Pod, devices: s.Devices}
+	t.around = around{root: s.Disk.Root.Dir, pod: version.Pod, starts: t.fetched, devices: s.Devices}
 	ctx, t.end = context.WithCancel(ctx)
 	all.Go(func() { t.run(ctx) })
 	return t
@@ -287,9 +287,7 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 	if missing := t.shared.Disk.Objects.Missing(t.version); missing != "" {
 		lacks(missing, time.Time{})
 	}
-	if t.replaces {
-		t.lookAround(lacks)
-	}
+	t.lookAround(lacks)
 	if len(now.Lacks) > 0 {
 		return now, again
 	}
@@ -328,7 +326,7 @@ func (t *Task) needsNetwork() bool { return t.replaces && !t.version.Spec.HostNe
 // networkRetry is the wait between two checks for a missing network.
 const networkRetry = 10 * time.Second
 
-// lookAround checks what a new sandbox needs of the machine.
+// lookAround checks what the containers that are to start, or a new sandbox, need of the machine.
 func (t *Task) lookAround(lacks func(text string, again time.Time)) {
 	why := t.shared.Network()
 	if t.needsNetwork() && why != "" {

@@ -95,6 +95,7 @@ func TestTheVerdictOfOtherPods(t *testing.T) {
 		{privileged, row{"privileges of a second", security(func(s *v1.SecurityContext) { s.Privileged = new(true) }), Restart, "app=restart", ""}},
 		{privileged, row{"the last privileges", bare(func(c *v1.Container) { c.SecurityContext = nil }), Replace, "", ""}},
 		{whole, row{"pod-level cpu", wholeOf("3", "2Gi"), Resize, "side=resize bare=resize", `spec.resources.limits[cpu]: 2 -> 3`}},
+		{whole, row{"pod-level cpu of 0, which is no limit", wholeOf("0", "2Gi"), Replace, "", `spec.resources.limits[cpu]: 2 -> 0`}},
 		{whole, row{"pod-level memory", wholeOf("2", "3Gi"), Restart, "side=restart bare=resize", ""}},
 		{whole, row{"pod-level resources gone", spec(func(s *v1.PodSpec) { s.Resources = nil }), Replace, "", "spec.resources: removed"}},
 		{whole, row{"a pod-level limit gone", spec(func(s *v1.PodSpec) { delete(s.Resources.Limits, "memory") }), Replace, "", ""}},

@@ -113,15 +113,23 @@ func (c *comparison) leaveAmounts(a, b *v1.Pod, k Kind) {
 			continue
 		}
 		takes := func(name v1.ResourceName) bool { return c.resizing(ct, name) <= k }
-		leaveOut(x.Resources.Limits, y.Resources.Limits, takes)
+		limits := func(name v1.ResourceName) bool { return takes(name) && !isLifted(x.Resources, y.Resources, name) }
+		leaveOut(x.Resources.Limits, y.Resources.Limits, limits)
 		leaveOut(x.Resources.Requests, y.Resources.Requests, takes)
 	}
 	if x, y := a.Spec.Resources, b.Spec.Resources; x != nil && y != nil {
 		leaveOut(x.Requests, y.Requests, func(v1.ResourceName) bool { return true })
 		leaveOut(x.Limits, y.Limits, func(name v1.ResourceName) bool {
-			return !slices.ContainsFunc(c.heirs(name), func(ct *v1.Container) bool { return c.resizing(ct, name) > k })
+			return !isLifted(*x, *y, name) && !slices.ContainsFunc(c.heirs(name), func(ct *v1.Container) bool { return c.resizing(ct, name) > k })
 		})
 	}
+}
+
+// isLifted reports whether a limit is 0 now, which is none. Of what runs a limit changes, and is not
+// removed.
+func isLifted(old, new v1.ResourceRequirements, name v1.ResourceName) bool {
+	was, is := old.Limits[name], new.Limits[name]
+	return !was.IsZero() && is.IsZero()
 }
 
 func leaveOut(old, new v1.ResourceList, takes func(v1.ResourceName) bool) {

@@ -181,7 +181,7 @@ func TestNoEditEscapes(t *testing.T) {
 	m := &mutator{rand.New(rand.NewPCG(1, 2)), map[string]bool{}}
 	kinds := map[Kind]int{}
 	fields := m.fields(pod(t))
-	for round := range 6 * len(fields) {
+	for round := range 7 * len(fields) {
 		old := pod(t)
 		for range m.IntN(4) { // a pod that is not always the same
 			m.edit(old, fields[m.IntN(len(fields))])

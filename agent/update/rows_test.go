@@ -118,6 +118,7 @@ var resize = []row{
 	{"cpu of one whose memory restarts it", side(request("cpu", "200m")), Resize, "side=resize", ""},
 	{"memory by a restart", side(request("memory", "64Mi")), Restart, "side=restart", ""},
 	{"memory by a restart, cpu of another", both(side(request("memory", "64Mi")), app(limit("cpu", "2"))), Restart, "app=resize side=restart", ""},
+	{"a limit of 0, which is none", app(limit("cpu", "0")), Replace, "", `spec.containers[app].resources.limits[cpu]: 1 -> 0`},
 	{"the last limit of memory", app(func(c *v1.Container) { delete(c.Resources.Limits, "memory") }), Replace, "", `spec.containers[app].resources.limits[memory]: 256Mi -> unset`},
 	{"no request", side(func(c *v1.Container) { c.Resources.Requests = nil }), Replace, "", ""},
 	{"ephemeral storage", app(limit("ephemeral-storage", "1Gi")), Replace, "", `spec.containers[app].resources.limits[ephemeral-storage]: unset -> 1Gi`},
