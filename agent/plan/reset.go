@@ -15,9 +15,9 @@ import (
 const Resetting = "RestartingAllContainers"
 
 // resetsPod reports whether a restart rule restarts all containers of the pod
-// after this attempt's exit.
+// after this attempt's exit. No rule is asked about one that was stopped, see MayRestart.
 func resetsPod(c *v1.Container, n *pleg.Container) bool {
-	return n != nil && n.Exited() && c.RestartPolicy != nil &&
+	return n != nil && n.Exited() && n.Kill == nil && c.RestartPolicy != nil &&
 		podspec.RestartRule(c, n.ExitCode) == v1.ContainerRestartRuleActionRestartAllContainers
 }
 

@@ -6,7 +6,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/plan"
+	"monopod/agent/plan/plantest"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 )
@@ -21,6 +23,18 @@ func resetBy(p *v1.Pod, name string) *v1.Pod {
 		}
 	}
 	return p
+}
+
+// resetAlways is a pod that always restarts, whose first container has that rule, too.
+func resetAlways(names ...string) *v1.Pod {
+	p := resetBy(pod(v1.RestartPolicyAlways, names...), names[0])
+	p.Spec.Containers[0].RestartPolicy = new(v1.ContainerRestartPolicyAlways)
+	return p
+}
+
+// requested is a container that is stopped by a restart request.
+func requested(c pleg.Container) pleg.Container {
+	return plantest.With(killedFor(checkpoint.CauseRequest, c), func(c *pleg.Container) { c.Kill.Requested = true })
 }
 
 func markedAs(marks map[string]string) func(*plan.Facts) {
@@ -45,6 +59,11 @@ func TestPlanOfResets(t *testing.T) {
 			"start container a#2 after 10s"},
 		{"an init container may ask too", scene{Pod: resetBy(withSidecar(withInit(pod(never, "a"), "i"), "s"), "i"), Accepted: true, Here: world(exit("i", 0, 42, 0, ""))},
 			"mark map[i:0s]; remove container i i0|a waits: RestartingAllContainers|i waits: RestartingAllContainers|s waits: RestartingAllContainers"},
+		{"one that is stopped to start again asks for nothing", scene{Pod: resetBy(pod(never, "a", "b"), "a"), Accepted: true, Here: world(requested(exit("a", 0, 42, 0, "")), up("b", 0))},
+			"start container a#1"},
+		{"nor does one whose probe failed, if it restarts", scene{Pod: resetAlways("a", "b"), Accepted: true, Here: world(killedFor(checkpoint.CauseProbe, exit("a", 0, 42, 0, "")), up("b", 0))},
+			"start container a#1 after 0s"},
+		{"nor if it does not", scene{Pod: resetBy(pod(never, "a", "b"), "a"), Accepted: true, Here: world(killedFor(checkpoint.CauseProbe, exit("a", 0, 42, 0, "")), up("b", 0))}, ""},
 		{"an exit in a former sandbox asks for nothing", scene{Pod: resetBy(pod(never, "a", "b"), "a"), Accepted: true, Here: &pleg.Instance{
 			Sandboxes:  []pleg.Sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
 			Containers: []pleg.Container{exit("a", 0, 42, time.Hour, ""), {ID: "b1", Name: "b", Sandbox: "s1", Attempt: 1, State: 1}}}}, "start container a#1"},
