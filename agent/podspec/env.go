@@ -201,18 +201,22 @@ func firstOrAll(path string, ips []string) string {
 	return strings.Join(ips, ",")
 }
 
-// podIPs returns at most one address of each family, the machine's primary
-// family first.
+// podIPs returns the pod's addresses: the machine's for a pod on its network.
 func podIPs(p *v1.Pod, in Input, n *Host) []string {
 	if p.Spec.HostNetwork {
 		return n.HostIPs
 	}
+	return PrimaryFirst(in.PodIPs, n)
+}
+
+// PrimaryFirst returns at most one address of each family, the machine's primary family first.
+func PrimaryFirst(ips []string, n *Host) []string {
 	v6 := func(ip string) bool { return strings.Contains(ip, ":") }
 	primary6 := len(n.HostIPs) > 0 && v6(n.HostIPs[0])
 	var out []string
 	for _, want6 := range []bool{primary6, !primary6} {
-		if i := slices.IndexFunc(in.PodIPs, func(ip string) bool { return v6(ip) == want6 }); i >= 0 {
-			out = append(out, in.PodIPs[i])
+		if i := slices.IndexFunc(ips, func(ip string) bool { return v6(ip) == want6 }); i >= 0 {
+			out = append(out, ips[i])
 		}
 	}
 	return out

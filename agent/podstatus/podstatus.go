@@ -76,7 +76,7 @@ func Report(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus) (v
 	return st, b.public
 }
 
-// SandboxIPs returns the addresses of the pod, primary first.
+// SandboxIPs returns the addresses of the pod, primary first, as its variables have them.
 func SandboxIPs(pod *v1.Pod, i *pleg.Instance, n *podspec.Host) []string {
 	b := i.Sandbox()
 	switch {
@@ -85,7 +85,7 @@ func SandboxIPs(pod *v1.Pod, i *pleg.Instance, n *podspec.Host) []string {
 	case pod.Spec.HostNetwork:
 		return n.HostIPs
 	}
-	return b.IPs
+	return podspec.PrimaryFirst(b.IPs, n)
 }
 
 // statusBuilder builds the statuses of a pod's containers.

@@ -233,3 +233,20 @@ func TestAStartThatHangsIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// The addresses of a status are those that the variables of containers have.
+func TestTheAddressesOfAPod(t *testing.T) {
+	p := pod(v1.RestartPolicyAlways, "a")
+	p.Spec.HostNetwork = false
+	here := &pleg.Instance{Sandboxes: []pleg.Sandbox{{ID: "s0", Ready: true, IPs: []string{"fd00::2", "10.1.0.2", "10.2.0.2"}}}}
+	for _, row := range []struct{ machine, want string }{
+		{"192.0.2.2", "10.1.0.2 [{10.1.0.2} {fd00::2}]"},
+		{"fd00::1", "fd00::2 [{fd00::2} {10.1.0.2}]"},
+	} {
+		s := scene{Pod: p, Accepted: true, Here: here}.Facts()
+		st := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{HostIPs: []string{row.machine}}, nil)
+		if got := fmt.Sprint(st.PodIP, " ", st.PodIPs); got != row.want {
+			t.Errorf("machine %s: got %s, want %s", row.machine, got, row.want)
+		}
+	}
+}
