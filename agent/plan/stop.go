@@ -15,6 +15,10 @@ import (
 // minimumGracePeriodInSeconds).
 const MinGrace = 2 * time.Second
 
+// leastGrace is the shortest grace period of a pod that stops: without any its preStop hooks run,
+// too (kubelet: the same).
+const leastGrace = time.Second
+
 // atOnce is a used time that exceeds any grace period.
 const atOnce time.Duration = 1<<63 - 1
 
@@ -50,13 +54,13 @@ func stopWithin(i *pleg.Instance, c *pleg.Container, why string, used time.Durat
 func planStop(p *Plan, i *pleg.Instance, pod *v1.Pod, cause checkpoint.Cause, why string, used time.Duration) {
 	var stops []Action
 	inUse := map[string]bool{} // sandboxes with live containers: a dead sandbox may have some
-	for k := range i.Containers {
-		c := &i.Containers[k]
+	for _, c := range i.Containers {
 		if !c.Alive() {
 			continue
 		}
 		inUse[c.Sandbox] = true
-		a := stopWithin(i, c, why, used)
+		c.Grace = max(c.Grace, leastGrace)
+		a := stopWithin(i, &c, why, used)
 		a.Whole, a.Cause, a.Behind = true, cause, behind(i, pod, c.Name)
 		stops = append(stops, a)
 	}

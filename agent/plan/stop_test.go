@@ -35,8 +35,8 @@ func TestPlanOfStops(t *testing.T) {
 			"stop container a a0 in 2s with preStop; stop sandbox s0; remove sandbox s0; forget"},
 		{"a clock set back gives no more than the grace", scene{Pod: pod(always, "a"), Nothing: true, Accepted: true, Retired: true, Here: running, Change: deleted(-24 * time.Hour)},
 			"stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
-		{"without grace there is no hook", scene{Pod: pod(always, "a"), Nothing: true, Accepted: true, Retired: true, Here: world(graced(preStops(up("a", 0)), 0))},
-			"stop container a a0 in 2s; stop sandbox s0; remove sandbox s0; forget"},
+		{"without grace a hook has a second", scene{Pod: pod(always, "a"), Nothing: true, Accepted: true, Retired: true, Here: world(graced(preStops(up("a", 0)), 0))},
+			"stop container a a0 in 2s with preStop; stop sandbox s0; remove sandbox s0; forget"},
 
 		// While a stop is under way.
 		{"what is being stopped is waited for", scene{Pod: pod(always, "a", "b"), Nothing: true, Accepted: true, Retired: true, Here: world(up("a", 0), up("b", 0)),
