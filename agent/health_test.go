@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -306,6 +307,63 @@ func TestAProbeOverTheNetworkGoesToThePod(t *testing.T) {
 		defer mu.Unlock()
 		if ip := r.status("default/web-n").PodIP; len(to) != 1 || to[0] != ip+":8080" {
 			r.Errorf("it went to %v, the pod is %s", to, ip)
+		}
+	})
+}
+
+// While the runtime does not say what address a pod has, probes over the network say nothing about
+// it: they do not go to the machine itself. Once it says so, they go to the pod.
+func TestProbesOfAPodWhoseNetworkIsUnknown(t *testing.T) {
+	var mu sync.Mutex
+	to := map[string]int{}
+	liveWith(t, func(r *rig) {
+		r.dial = func(_ context.Context, _, address string) (net.Conn, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			to[address]++
+			if strings.HasPrefix(address, ":") {
+				return nil, errors.New("connection refused")
+			}
+			return serveOnce(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), nil
+		}
+	}, func(r *rig) {
+		a := answers(r)
+		text := probedManifest("web", "livenessProbe: {httpGet: {port: 8080}, periodSeconds: 1}, "+byExec("readiness"))
+		times := func(address string) int {
+			mu.Lock()
+			defer mu.Unlock()
+			return to[address]
+		}
+		r.want(text)
+		r.after(3 * time.Second)
+		address := r.status("default/web-n").PodIP + ":8080"
+		r.stop()
+		var says atomic.Bool
+		unsaid := unsaidNetwork(nil)
+		r.mangle = func(args, reply any) {
+			if !says.Load() {
+				unsaid(args, reply)
+			}
+		}
+		r.start()
+		byExec, byHTTP := a.times("readiness"), times(address)
+		r.want(text)
+		r.after(time.Minute)
+		if n := r.Count("StartContainer"); n != 1 || times(":8080") > 0 {
+			r.Errorf("started %d times, and %d probes went to the machine", n, times(":8080"))
+		}
+		if a.times("readiness") < byExec+30 {
+			r.Error("its command was not run")
+		}
+		r.isReady(true, "")
+		said := strings.Join(r.happened("web-n"), "\n")
+		if want := "Liveness probe errored and resulted in unknown state: the pod's address is not known"; !strings.Contains(said, want) {
+			r.Errorf("events\n%s\nwant %s", said, want)
+		}
+		says.Store(true)
+		r.after(time.Minute)
+		if times(address) < byHTTP+30 {
+			r.Errorf("the pod was probed %d times, before %d times", times(address), byHTTP)
 		}
 	})
 }

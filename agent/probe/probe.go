@@ -6,6 +6,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -104,28 +105,44 @@ func (p *Prober) ask(ctx context.Context, pr *v1.Probe, t *Target, exec Exec) (O
 		if err != nil {
 			return Outcome{}, err
 		}
-		return p.http(ctx, pr.HTTPGet, hostOr(pr.HTTPGet.Host, t.Host), port, timeout)
+		host, err := t.host(pr.HTTPGet.Host)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return p.http(ctx, pr.HTTPGet, host, port, timeout)
 	case pr.TCPSocket != nil:
 		port, err := portOf(pr.TCPSocket.Port, t.Container)
 		if err != nil {
 			return Outcome{}, err
 		}
-		return p.tcp(ctx, join(hostOr(pr.TCPSocket.Host, t.Host), port), timeout), nil
+		host, err := t.host(pr.TCPSocket.Host)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return p.tcp(ctx, join(host, port), timeout), nil
 	case pr.GRPC != nil:
 		service := ""
 		if pr.GRPC.Service != nil {
 			service = *pr.GRPC.Service
 		}
-		return p.grpc(ctx, join(t.Host, int(pr.GRPC.Port)), service, timeout), nil
+		host, err := t.host("")
+		if err != nil {
+			return Outcome{}, err
+		}
+		return p.grpc(ctx, join(host, int(pr.GRPC.Port)), service, timeout), nil
 	}
 	return Outcome{}, fmt.Errorf("missing probe handler for container %s", t.Container.Name)
 }
 
-func hostOr(host, otherwise string) string {
-	if host == "" {
-		return otherwise
+// host returns the host that a probe goes to: its own or, if that is "", the pod.
+func (t *Target) host(own string) (string, error) {
+	switch {
+	case own != "":
+		return own, nil
+	case t.NoHost:
+		return "", errors.New("the pod's address is not known")
 	}
-	return host
+	return t.Host, nil
 }
 
 func join(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }

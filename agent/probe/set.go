@@ -18,6 +18,7 @@ type Target struct {
 	Pod       *v1.Pod   // the container's pod; nil: not needed
 	Began     time.Time // when it was started; initial delays count from here
 	Host      string    // the pod's address; "": the machine itself
+	NoHost    bool      // it is not the machine, and its address is not known
 	Container *v1.Container
 	About     v1.ObjectReference // the container, in events
 	// Adopted: it was started before this agent, which knows of it only what the last agent
@@ -100,8 +101,8 @@ func NewSet(p *Prober, exec Exec, changed func(), log *slog.Logger) *Set {
 }
 
 // Follow makes the Set probe these containers and no others. The results of one are kept as long
-// as it is among them, also when it gets other probes; any other change of a target, except of
-// Leaving, is ignored.
+// as it is among them, also when it gets other probes or its address becomes known; any other change
+// of a target, except of Leaving, is ignored.
 func (s *Set) Follow(targets []Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +110,7 @@ func (s *Set) Follow(targets []Target) {
 	for k := range targets {
 		t := &targets[k]
 		c := s.followed[t.ID]
-		if c != nil && !sameProbes(c.Container, t.Container) {
+		if c != nil && (!sameProbes(c.Container, t.Container) || c.NoHost && !t.NoHost) {
 			c.stop()
 			t.Started, t.Ready = c.results.Started, c.results.Ready
 			c = nil

@@ -58,6 +58,8 @@ func (b *probes) targetsOf(out []probe.Target, s *plan.Facts, pod *v1.Pod, i *pl
 			t := probe.Target{ID: n.ID, Pod: pod, Began: n.Started, Container: c, About: events.AboutContainer(pod, c.Name), Leaving: leaving, Adopted: n.Started.Before(b.born)}
 			if ips := podstatus.SandboxIPs(pod, i, b.pod.shared.Disk.Machine.Now()); len(ips) > 0 {
 				t.Host = ips[0]
+			} else {
+				t.NoHost = !pod.Spec.HostNetwork
 			}
 			t.Started, t.Ready = b.report.reported(string(pod.UID), n)
 			out = append(out, t)
