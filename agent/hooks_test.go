@@ -254,3 +254,19 @@ func TestAFailedPostStartIsNoSuccess(t *testing.T) {
 		r.expect("default/job-n/a")
 	})
 }
+
+// The containers of a pod whose sandbox is dead stop, and its address may be another one's by then.
+func TestAHookOfAPodWithoutAddressDoesNotGoToTheMachine(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(podOf("web", "containers:", `- {name: a, image: "img:1", lifecycle: {preStop: {httpGet: {port: 1}}}}`))
+		r.expect("default/web-n/a")
+		r.KillSandbox("web-n")
+		r.after(time.Minute)
+		if c, _ := r.Container("a"); c.Attempt != 1 {
+			r.Errorf("attempt %d runs", c.Attempt)
+		}
+		if text := r.log.String(); !strings.Contains(text, "the pod's address is not known") {
+			r.Error("its hook did not fail for want of an address")
+		}
+	})
+}

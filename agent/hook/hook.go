@@ -16,7 +16,7 @@ import (
 
 // Target is the container whose hook is run.
 type Target struct {
-	Host  string             // of an httpGet without one: the pod's address
+	Host  string             // of an httpGet without one: the pod's address; "": it is not known
 	Ports []v1.ContainerPort // by which an httpGet may name its port
 	// Exec runs a command in the container, at most until ctx ends. Another exit code than 0 is
 	// an error.

@@ -62,6 +62,9 @@ func address(h *v1.HTTPGetAction, t Target) (*url.URL, error) {
 	if host == "" {
 		host = t.Host
 	}
+	if host == "" {
+		return nil, errors.New("httpGet: the pod's address is not known")
+	}
 	u.Scheme, u.Host = strings.ToLower(string(h.Scheme)), net.JoinHostPort(host, strconv.Itoa(port))
 	if u.Scheme == "" {
 		u.Scheme = "http"

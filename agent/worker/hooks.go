@@ -134,15 +134,27 @@ func (k *hooks) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
 			_ = json.Unmarshal([]byte(c.Ports), &t.Ports) // on an error, named ports are not found
 		}
 	}
-	addresses := k.pod.shared.Disk.Machine.Now().HostIPs
-	if b := i.Sandbox(); b != nil && len(b.IPs) > 0 {
-		addresses = b.IPs
-	}
-	t.Host = "127.0.0.1"
-	if len(addresses) > 0 {
-		t.Host = addresses[0]
-	}
+	t.Host = k.hostOf(s, i)
 	return t
+}
+
+// hostOf returns the address of an instance; "": it is not known. It is never the machine's, unless
+// the pod has its network.
+func (k *hooks) hostOf(s *plan.Facts, i *pleg.Instance) string {
+	b := i.Sandbox()
+	onHost := b != nil && b.HostNetwork
+	if c := s.Known[i.UID]; c != nil {
+		onHost = c.Pod.Spec.HostNetwork
+	}
+	switch ips := k.pod.shared.Disk.Machine.Now().HostIPs; {
+	case b != nil && len(b.IPs) > 0:
+		return b.IPs[0]
+	case !onHost:
+		return ""
+	case len(ips) > 0:
+		return ips[0]
+	}
+	return "127.0.0.1"
 }
 
 // exec runs a command in a container; with no timeout, without one but that of ctx.
