@@ -256,11 +256,15 @@ func TestTheArchiveThatAPodWaitsForIsFirst(t *testing.T) {
 }
 
 func TestAFileThatIsBeingWrittenWaits(t *testing.T) {
-	inBox(t, func(t *testing.T, b *box) {
-		f, err := os.Create(filepath.Join(b.dir, "app.tar"))
+	var f *os.File
+	create := func(b *box) { // before the first look, as the next one is later than what follows
+		var err error
+		f, err = os.Create(filepath.Join(b.dir, "app.tar"))
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	inBoxWith(t, create, func(t *testing.T, b *box) {
 		content := tarOf(ociOf(app, arch))
 		for part := range slices.Chunk(content, 4096) {
 			_, _ = f.Write(part)
