@@ -90,14 +90,16 @@ func TestAnArchiveIsReadOnceNothingElseIsWrong(t *testing.T) {
 		})
 	})
 	t.Run("others may not write where its link leads any more", func(t *testing.T) {
-		inBox(t, func(t *testing.T, b *box) {
-			open := b.dir + ".open"
+		var open string
+		inBoxWith(t, func(b *box) {
+			open = b.dir + ".open"
 			err := errors.Join(os.Mkdir(open, 0o700), os.Chmod(open, 0o777))
 			target := put(t, open, "app.tar", tarOf(ociOf(app, arch)))
 			err = errors.Join(err, os.Symlink(target, filepath.Join(b.dir, "app.tar")))
 			if err != nil {
 				t.Fatal(err)
 			}
+		}, func(t *testing.T, b *box) {
 			b.passes()
 			if is := b.state("app.tar"); is.State != Broken {
 				t.Fatalf("%+v", is)

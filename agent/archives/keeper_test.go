@@ -347,9 +347,11 @@ func TestWithoutARuntimeArchivesWait(t *testing.T) {
 }
 
 func TestArchivesThatOthersMayWriteAreRefused(t *testing.T) {
-	inBox(t, func(t *testing.T, b *box) {
-		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
+	path := ""
+	inBoxWith(t, func(b *box) {
+		path = put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
 		_ = os.Chmod(path, 0o666)
+	}, func(t *testing.T, b *box) {
 		b.passes()
 		if !strings.Contains(b.problems[path], "chmod go-w "+path) || b.has(app) {
 			t.Errorf("%v", b.problems)
