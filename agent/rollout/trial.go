@@ -515,12 +515,17 @@ func (t *Trial) Event(limit int) string {
 // id is the short name of a version for people: the beginning of the hash of its manifest.
 func id(p *manifests.Pod) string { return fmt.Sprintf("%.8s", hash(p)) }
 
-// hash returns the hash of a version: of its manifest, and of what the tags mean that it follows.
+// hash returns the hash of a version: of its manifest, and of what the tags mean that it follows. A
+// uid that the manifest sets is the same in all versions, so it is none.
 func hash(p *manifests.Pod) string {
-	if refs := p.Annotations[annotations.TagImages]; refs != "" {
-		return poduid.Derived(string(poduid.HashOf(p.Pod)), refs)
+	of := string(poduid.HashOf(p.Pod))
+	if of == string(p.UID) && !poduid.IsComputed(p.UID) {
+		of = poduid.Derived(of, p.Digest)
 	}
-	return string(poduid.HashOf(p.Pod))
+	if refs := p.Annotations[annotations.TagImages]; refs != "" {
+		return poduid.Derived(of, refs)
+	}
+	return of
 }
 
 func images(p *manifests.Pod) string { return strings.Join(imagesOf(p), ", ") }
