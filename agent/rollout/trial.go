@@ -530,15 +530,23 @@ func hash(p *manifests.Pod) string {
 
 func images(p *manifests.Pod) string { return strings.Join(imagesOf(p), ", ") }
 
-// imagesOf returns the images of the containers; a followed tag with the digest that it means.
+// imagesOf returns the images of the containers and of the volumes; a followed tag with the digest
+// that it means.
 func imagesOf(p *manifests.Pod) (all []string) {
 	refs := annotations.TagImagesOf(p.Pod)
-	for _, c := range p.Spec.Containers {
-		name := c.Image
+	add := func(name string) {
 		if ref := refs[name]; ref != "" {
 			name += "@" + ref[strings.LastIndexByte(ref, '@')+1:]
 		}
 		all = append(all, name)
+	}
+	for _, c := range p.Spec.Containers {
+		add(c.Image)
+	}
+	for _, v := range p.Spec.Volumes {
+		if v.Image != nil {
+			add(v.Image.Reference)
+		}
 	}
 	return all
 }
