@@ -228,3 +228,22 @@ func TestWhatTagsMeanOutlivesAnAgentWhoseManifestsCannotBeRead(t *testing.T) {
 		r.runsMoved(second, 2)
 	})
 }
+
+// The image of a volume is one of the pod's images, by which its versions are told apart.
+func TestHistoryTellsWhichImageOfAVolumeATagMeant(t *testing.T) {
+	live(t, func(r *rig) {
+		r.AddImage("vol:1")
+		r.want(strings.Replace(withImageVolume("vol:1", "Always"), "annotations: {", "annotations: {monopod.follow-images: 1h, ", 1))
+		r.after(time.Minute)
+		r.Republish("vol:1")
+		r.after(80 * time.Minute)
+		all := r.versions()
+		if len(all) != 2 || all[0] == all[1] || !strings.Contains(all[0], "vol:1@sha256:") {
+			t.Errorf("the versions are %q", all)
+		}
+		former, _, _ := strings.Cut(all[1], " ")
+		if now, _, _ := strings.Cut(all[0], " "); now == former {
+			t.Errorf("both are of %s", now)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"monopod/cri"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -287,6 +288,50 @@ func TestAVersionThatCameBackIsOneVersionWhateverFollows(t *testing.T) {
 		r.releases("web")
 		r.after(time.Minute)
 		r.wantVersions("img:3 runs given", "img:1 was ready", "img:2 was ready")
+	})
+}
+
+// hashes returns the names of web's versions for a request, the first one first.
+func (r *rig) hashes() (all []string) {
+	r.Helper()
+	answer := make(chan *status.History, 1)
+	go func() {
+		h, _ := r.sync.History(context.Background(), podKey("web"))
+		answer <- h
+	}()
+	r.settle()
+	for _, v := range (<-answer).Versions {
+		all = append(all, v.Hash)
+	}
+	return all
+}
+
+// A uid of its own is no name of a version, as all versions have it; what one is called is the same
+// for the next agent.
+func TestVersionsWithAUIDOfTheirOwnAreToldApart(t *testing.T) {
+	live(t, func(r *rig) {
+		own := func(image string) string {
+			return strings.Replace(manifest("web", image), "metadata: {", "metadata: {uid: mine, ", 1)
+		}
+		for _, image := range []string{"img:1", "img:2", "img:3"} {
+			r.AddImage(image)
+			r.want(own(image))
+			r.after(time.Minute)
+		}
+		before := r.hashes()
+		r.kill()
+		r.start()
+		r.want(own("img:3"))
+		r.after(time.Minute)
+		if now := r.hashes(); len(now) != 3 || !slices.Equal(now, before) {
+			t.Fatalf("the versions are called %v, before %v", now, before)
+		}
+		r.mustGoBack(before[2])
+		r.after(time.Minute)
+		r.wantVersions("img:1 runs", "img:3 was ready given rolled back", "img:2 was ready")
+		if words := r.words("default/web-n"); strings.Contains(words, "mine") {
+			t.Errorf("it says %q", words)
+		}
 	})
 }
 

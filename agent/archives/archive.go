@@ -2,7 +2,6 @@
 package archives
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,11 +120,16 @@ func beingWritten(path string, info os.FileInfo) bool {
 	return manifests.BeingWritten(f, info)
 }
 
-// refuse returns an error if other users than root and the agent's may write a folder or an archive,
+// openTo is the error of what other users may write.
+type openTo struct{ words string }
+
+func (o *openTo) Error() string { return o.words }
+
+// refuse returns an *openTo if other users than root and the agent's may write a folder or an archive,
 // or what leads to it. root is the agent's root dir.
 func refuse(path, root string) error {
 	for _, p := range manifests.OpenTo(path, root, "archives") {
-		return fmt.Errorf("%s %s", p.File, p.Message)
+		return &openTo{p.File + " " + p.Message}
 	}
 	return nil
 }

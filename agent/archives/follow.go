@@ -9,10 +9,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 
+	"monopod/agent/backoff"
 	"monopod/agent/panics"
 )
 
@@ -188,9 +190,12 @@ func (k *Keeper) take(f file, now time.Time) (whole bool) {
 		e = &entry{Known: Known{Path: f.path, State: BeingWritten}}
 		k.all[f.path] = e
 	}
-	if e.sig != f.sig {
-		e.sig, e.unchanged, e.retry = f.sig, now, time.Time{}
+	if e.sig != f.sig || !e.found {
+		e.sig, e.found, e.unchanged, e.retry = f.sig, true, now, time.Time{}
 		k.set(e, BeingWritten)
+	}
+	if e.isToRead(now) {
+		k.set(e, Unread)
 	}
 	if e.State != BeingWritten {
 		return true
@@ -205,6 +210,11 @@ func (k *Keeper) take(f file, now time.Time) (whole bool) {
 	}
 	k.set(e, Unread)
 	return true
+}
+
+// isToRead reports whether a broken archive is to be read once more.
+func (e *entry) isToRead(now time.Time) bool {
+	return e.State == Broken && len(e.Index.Images) == 0 && !e.retry.IsZero() && !now.Before(e.retry)
 }
 
 // drop forgets the archives that are gone.
@@ -253,6 +263,11 @@ func (k *Keeper) read(ctx context.Context, path string) (index Index, err error)
 	return readFile(ctx, path)
 }
 
+// mayPass reports whether an archive may be read later as it is: it is not its content that is wrong.
+func mayPass(err error) bool {
+	return errors.As(err, new(syscall.Errno)) || errors.As(err, new(*openTo)) || errors.Is(err, errNoZstd)
+}
+
 // readFile reads the index of an archive.
 func readFile(ctx context.Context, path string) (index Index, err error) {
 	tar, err := Open(ctx, path)
@@ -281,6 +296,10 @@ func (k *Keeper) takeIndex(path string, index Index, err error) {
 	}
 	if err != nil {
 		e.Index = Index{}
+		if mayPass(err) {
+			e.failures++
+			e.retry = time.Now().Add(backoff.After(e.failures))
+		}
 		k.fail(e, err)
 		return
 	}

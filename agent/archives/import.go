@@ -68,7 +68,7 @@ func (e *entry) due() (time.Time, bool) {
 		return time.Time{}, true
 	case e.State == Imported:
 		return e.checked.Add(recheck), true
-	case e.State == Broken && !e.retry.IsZero():
+	case e.State == Broken && !e.retry.IsZero() && len(e.Index.Images) > 0:
 		return e.retry, true
 	}
 	return time.Time{}, false
@@ -109,24 +109,30 @@ func (k *Keeper) settle(ctx context.Context, e *entry) (answered bool) {
 		k.change(e, sig, func() { k.set(e, Due) })
 		return false
 	}
+	hasCome := err == nil && !has
 	k.change(e, sig, func() { k.ended(e, err) })
+	if hasCome {
+		k.repeat(from)
+	}
 	k.save()
-	if err == nil && !has {
-		k.repeat(e)
+	if hasCome {
 		k.config.Came(ctx, from.Names())
 	}
 	return true
 }
 
-// repeat has the archives looked at again that have names of one that was imported: of two archives
-// with one name, the later one by path counts.
-func (k *Keeper) repeat(e *entry) {
+// repeat has the later archives imported again that have names of one that was imported: of two
+// archives with one name, the later one by path counts.
+func (k *Keeper) repeat(from Known) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for path, other := range k.all {
-		isLater := path > e.Path && other.State == Imported
-		if isLater && slices.ContainsFunc(e.Index.Images, func(i Image) bool { return other.names(i.Name) }) {
-			delete(k.record, path)
+		if path <= from.Path || !slices.ContainsFunc(from.Index.Images, func(i Image) bool { return other.names(i.Name) }) {
+			continue
+		}
+		delete(k.record, path)
+		k.unsaved = true
+		if other.State == Imported {
 			k.set(other, Due)
 		}
 	}

@@ -62,10 +62,11 @@ type Keeper struct {
 type entry struct {
 	Known
 	sig       signature
+	found     bool      // by this agent; else it is known of the record
 	unchanged time.Time // since when sig is this one
 	checked   time.Time // when the runtime was last seen to have its images
-	failures  int       // imports that failed in a row
-	retry     time.Time // of a broken one whose import is tried again; zero: only another version helps
+	failures  int       // reads or imports that failed in a row
+	retry     time.Time // of a broken one that is read or imported again; zero: only another version helps
 }
 
 // watch calls do once an archive is known to have an image.
@@ -84,7 +85,7 @@ func New(c Config) *Keeper {
 		c.Log.Warn("which archives were imported is not known any more: they are read again", "err", err)
 	}
 	return &Keeper{config: c, woken: wake.New(), looked: make(chan struct{}), dirs: map[string]string{},
-		lists: patient.Calls[listed]{Most: openCalls}, reads: patient.Calls[readResult]{Most: openCalls}, all: map[string]*entry{}, changed: make(chan struct{}),
+		lists: patient.Calls[listed]{Most: openCalls}, reads: patient.Calls[readResult]{Most: openCalls}, all: r.entries(time.Now()), changed: make(chan struct{}),
 		wanted: map[string]int{}, watches: map[*watch]bool{}, record: r}
 }
 

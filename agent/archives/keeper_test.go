@@ -256,11 +256,15 @@ func TestTheArchiveThatAPodWaitsForIsFirst(t *testing.T) {
 }
 
 func TestAFileThatIsBeingWrittenWaits(t *testing.T) {
-	inBox(t, func(t *testing.T, b *box) {
-		f, err := os.Create(filepath.Join(b.dir, "app.tar"))
+	var f *os.File
+	create := func(b *box) { // before the first look, as the next one is later than what follows
+		var err error
+		f, err = os.Create(filepath.Join(b.dir, "app.tar"))
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	inBoxWith(t, create, func(t *testing.T, b *box) {
 		content := tarOf(ociOf(app, arch))
 		for part := range slices.Chunk(content, 4096) {
 			_, _ = f.Write(part)
@@ -343,9 +347,11 @@ func TestWithoutARuntimeArchivesWait(t *testing.T) {
 }
 
 func TestArchivesThatOthersMayWriteAreRefused(t *testing.T) {
-	inBox(t, func(t *testing.T, b *box) {
-		path := put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
+	path := ""
+	inBoxWith(t, func(b *box) {
+		path = put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
 		_ = os.Chmod(path, 0o666)
+	}, func(t *testing.T, b *box) {
 		b.passes()
 		if !strings.Contains(b.problems[path], "chmod go-w "+path) || b.has(app) {
 			t.Errorf("%v", b.problems)

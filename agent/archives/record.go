@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"time"
 
 	"monopod/agent/disk"
 )
@@ -31,6 +32,16 @@ func loadRecord(path string) (record, error) {
 		r = record{}
 	}
 	return r, err
+}
+
+// entries returns the archives that are recorded. Until their folders were looked at, and while these
+// cannot be read, they are there.
+func (r record) entries(now time.Time) map[string]*entry {
+	all := map[string]*entry{}
+	for path, i := range r {
+		all[path] = &entry{Known: Known{Path: path, State: Imported, Index: i.Index}, sig: i.Is, checked: now}
+	}
+	return all
 }
 
 func (r record) save(path string) error {

@@ -191,11 +191,12 @@ func TestAnArchiveThatItsOwnerMayWriteIsRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBox(t, func(t *testing.T, b *box) {
+			inBoxWith(t, func(b *box) {
 				path := put(t, b.dir, "a.tar", tarOf(ociOf(app, arch)))
 				if err := give(b.dir, path); err != nil {
 					t.Fatal(err)
 				}
+			}, func(t *testing.T, b *box) {
 				b.passes()
 				if b.has(app) {
 					t.Errorf("it is imported, problems %v", b.problems)

@@ -109,7 +109,7 @@ func TestARequestCountsOnceItIsOnDisk(t *testing.T) {
 	s.chooses(second, second, "img:2")
 	s.saves()
 	p := s.chooses(second, second, "sha256:img:1")
-	const want = "update rolled back: version u1 (img:2): by request at 2026-05-01 12:00:00 UTC: audit; version u1 (img:1) comes back"
+	want := "update rolled back: version " + id(second) + " (img:2): by request at 2026-05-01 12:00:00 UTC: audit; version " + id(first) + " (img:1) comes back"
 	if told := s.trial.Told(p); told != want || !s.trial.Line().Final {
 		t.Errorf("it is told %q, %+v", told, s.trial.Line())
 	}

@@ -515,25 +515,38 @@ func (t *Trial) Event(limit int) string {
 // id is the short name of a version for people: the beginning of the hash of its manifest.
 func id(p *manifests.Pod) string { return fmt.Sprintf("%.8s", hash(p)) }
 
-// hash returns the hash of a version: of its manifest, and of what the tags mean that it follows.
+// hash returns the hash of a version: of its manifest, and of what the tags mean that it follows. A
+// uid that the manifest sets is the same in all versions, so it is none.
 func hash(p *manifests.Pod) string {
-	if refs := p.Annotations[annotations.TagImages]; refs != "" {
-		return poduid.Derived(string(poduid.HashOf(p.Pod)), refs)
+	of := string(poduid.HashOf(p.Pod))
+	if of == string(p.UID) && !poduid.IsComputed(p.UID) {
+		of = poduid.Derived(of, p.Digest)
 	}
-	return string(poduid.HashOf(p.Pod))
+	if refs := p.Annotations[annotations.TagImages]; refs != "" {
+		return poduid.Derived(of, refs)
+	}
+	return of
 }
 
 func images(p *manifests.Pod) string { return strings.Join(imagesOf(p), ", ") }
 
-// imagesOf returns the images of the containers; a followed tag with the digest that it means.
+// imagesOf returns the images of the containers and of the volumes; a followed tag with the digest
+// that it means.
 func imagesOf(p *manifests.Pod) (all []string) {
 	refs := annotations.TagImagesOf(p.Pod)
-	for _, c := range p.Spec.Containers {
-		name := c.Image
+	add := func(name string) {
 		if ref := refs[name]; ref != "" {
 			name += "@" + ref[strings.LastIndexByte(ref, '@')+1:]
 		}
 		all = append(all, name)
+	}
+	for _, c := range p.Spec.Containers {
+		add(c.Image)
+	}
+	for _, v := range p.Spec.Volumes {
+		if v.Image != nil {
+			add(v.Image.Reference)
+		}
 	}
 	return all
 }

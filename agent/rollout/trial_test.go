@@ -658,7 +658,7 @@ func TestWhatIsToldOfTheVersionThatRuns(t *testing.T) {
 		{"the record of its trial is saved", &Trial{Former: first, Tried: second}, first, ""},
 		{"a later record of it is not", &Trial{Former: first, Tried: second, Stuck: stuck, Safe: true}, first, ""},
 		{"it is to give way, and the former one has to wait", &Trial{Former: first, Tried: second, Reason: "it failed", Judged: true}, second,
-			"update rolled back: version u1 (img:2): it failed; the former version comes back"},
+			"update rolled back: version " + id(second) + " (img:2): it failed; the former version comes back"},
 		{"that it gives way is not on disk", &Trial{Former: first, Tried: second, Reason: "it failed"}, second, ""},
 		{"another one gives way", &Trial{Former: first, Tried: second, Reason: "it failed", Judged: true}, third, ""},
 		{"there is no trial", nil, first, ""},
@@ -674,7 +674,7 @@ func TestWhatIsToldOfTheVersionThatRuns(t *testing.T) {
 func TestTheEventOfAVersionThatGaveWay(t *testing.T) {
 	is := &Trial{Former: first, Pinned: first, Tried: second, Reason: "it failed"}
 	bare := is.Event(1000)
-	if bare != "version u1 (img:2): it failed; version u1 is back (img:1)" {
+	if bare != "version "+id(second)+" (img:2): it failed; version "+id(first)+" is back (img:1)" {
 		t.Errorf("without output: %q", bare)
 	}
 	is.Output = "one\ntwo"

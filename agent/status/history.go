@@ -12,7 +12,7 @@ type History struct {
 type PastVersion struct {
 	Hash       string            `json:"hash"`
 	File       string            `json:"file"`
-	Images     []string          `json:"images"`               // of its containers, as named
+	Images     []string          `json:"images"`               // of its containers and volumes, as named
 	Digests    map[string]string `json:"digests,omitempty"`    // of the images that it ran, by container, and by "volume/" and the volume
 	ReadySince *time.Time        `json:"readySince,omitempty"` // when it was let start last; nil: it was not ready, or not for long enough
 	LastReady  *time.Time        `json:"lastReady,omitempty"`  // nil: it is ready now, or that is not known
