@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// A command whose output nobody takes hangs in writing it. It ends with the second signal, as the
-// first one only cancels.
-func TestACommandWhoseOutputNobodyTakesEndsBySignals(t *testing.T) {
+// A command blocks in a write if nobody reads its output. The first signal cancels it, which ends no
+// write; the second one ends the process.
+func TestTheSecondSignalEndsABlockedCommand(t *testing.T) {
 	dir := t.TempDir()
 	bin, files := filepath.Join(dir, "monopod"), filepath.Join(dir, "manifests")
 	if out, err := exec.Command("go", "build", "-o", bin, "../..").CombinedOutput(); err != nil {
