@@ -98,6 +98,36 @@ func TestAStopUsesUpNoAttemptOfAJob(t *testing.T) {
 	})
 }
 
+// Nor is one that a restart request ended, of the container or of the whole pod, however often it is
+// asked for.
+func TestARestartUsesUpNoAttemptOfAJob(t *testing.T) {
+	for _, container := range []string{"", "c"} {
+		t.Run("container "+container, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.Program("c", critest.Runs().OnTerm(5*time.Second, 143))
+				r.want(batch(1))
+				for range 3 {
+					r.after(time.Minute)
+					r.mustRestart("web-n", container)
+					r.mustRestart("web-n", container)
+				}
+				r.after(time.Minute)
+				r.expect("default/web-n/c")
+				r.kill()
+				r.start()
+				r.want(batch(1))
+				r.after(time.Minute)
+				r.Exit("c", 1)
+				r.after(time.Minute)
+				r.expect("default/web-n/c")
+				r.Exit("c", 1)
+				r.after(time.Minute)
+				r.endedBy("default/web-n", "BackoffLimitExceeded")
+			})
+		})
+	}
+}
+
 // What had ended by itself stays so over a stop and a start.
 func TestAPodThatHadEndedIsNotRunAgainByAStart(t *testing.T) {
 	live(t, func(r *rig) {

@@ -63,7 +63,7 @@ type Checkpoint struct {
 	Result         *Result           `json:"verdict,omitempty"` // how the pod ends once it is stopped; nil: it runs on
 	Marks          map[string]string `json:"marks,omitempty"`   // by container name: the back-off mark of its first attempt after a reset
 	ReplaceSandbox string            `json:"renew,omitempty"`   // id of the sandbox that a restart request replaces
-	// Excused is how many attempts of a Job's containers ended by an interruption, by container
+	// Excused is how many attempts of a Job's containers did not end by themselves, by container
 	// name. Older agents count them as attempts of the Job.
 	Excused map[string]uint32 `json:"excused,omitempty"`
 
@@ -368,11 +368,18 @@ const noBoot = "none"
 // containers, which end by that, do not count, nor does the time until the pod starts.
 func (c *Checkpoint) Interrupted(sandbox string, excused ...string) *Checkpoint {
 	d := *c
-	d.Boot, d.Excused = noBoot, maps.Clone(c.Excused)
+	d.Boot = noBoot
 	if sandbox != "" {
 		d.ReplaceSandbox = sandbox
 	}
-	for _, name := range excused {
+	return d.WithExcused(excused...)
+}
+
+// WithExcused returns a copy in which the present attempts of these containers do not count.
+func (c *Checkpoint) WithExcused(names ...string) *Checkpoint {
+	d := *c
+	d.Excused = maps.Clone(c.Excused)
+	for _, name := range names {
 		if d.Excused == nil {
 			d.Excused = map[string]uint32{}
 		}

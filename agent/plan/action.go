@@ -96,7 +96,7 @@ type Action struct {
 	Marks   map[string]string
 	Change  *update.Verdict   // of an update
 	Hooked  map[string]string // of an update: see checkpoint.Updated
-	Excused []string          // of an interruption: the containers whose attempts it ends
+	Excused []string          // of an interruption or a restart request: the containers of a Job whose attempts do not count
 	// Revision is the revision of the pod's version, for a start or a resize.
 	Revision int
 	Verdict  checkpoint.Result // for an end

@@ -81,21 +81,31 @@ func (s *Facts) planInterrupted(p *Plan, i *pleg.Instance) {
 	}
 	if !c.IsInterrupted() || sandbox != "" && sandbox != c.ReplaceSandbox {
 		active, _ := s.active()
-		p.then(Action{Do: DoInterrupt, UID: string(s.Pod.UID), ID: sandbox, Excused: s.excused(i), Active: active, Reason: s.Halted.Message.String()})
+		p.then(Action{Do: DoInterrupt, UID: string(s.Pod.UID), ID: sandbox, Excused: s.excusedAll(i), Active: active, Reason: s.Halted.Message.String()})
 	}
 }
 
-// excused returns the containers of a Job whose attempts end by an interruption.
-func (s *Facts) excused(i *pleg.Instance) (names []string) {
+// excused returns the containers of a Job, of these, whose newest attempts are none of those that
+// the Job has: they do not fail, but are stopped.
+func (s *Facts) excused(i *pleg.Instance, of ...string) (names []string) {
 	if _, ok := annotations.JobRetriesOf(s.Pod.Pod); !ok {
 		return nil
 	}
-	for _, c := range podspec.AllContainers(s.Pod.Pod) {
-		if n := i.Newest(c.Name); n != nil && n.Alive() {
-			names = append(names, c.Name)
+	for _, name := range of {
+		if n := i.Newest(name); n != nil && (n.Alive() || Succeeded(n)) && !askedToStart(n) {
+			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// excusedAll is excused for all containers of the pod.
+func (s *Facts) excusedAll(i *pleg.Instance) []string {
+	var names []string
+	for _, c := range podspec.AllContainers(s.Pod.Pod) {
+		names = append(names, c.Name)
+	}
+	return s.excused(i, names...)
 }
 
 // shorten limits the grace period of all container stops.

@@ -34,7 +34,11 @@ func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 				if kill = s.killDecision(c, n); kill == nil {
 					continue
 				}
-				p.then(Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: c.Name, Grace: kill.Grace, Cause: kill.Cause, Reason: kill.Reason, Text: kill.Text, Asked: kill.Requested})
+				mark := Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: c.Name, Grace: kill.Grace, Cause: kill.Cause, Reason: kill.Reason, Text: kill.Text, Asked: kill.Requested}
+				if mark.Asked {
+					mark.Excused = s.excused(i, c.Name)
+				}
+				p.then(mark)
 			}
 			stop := stopContainer(i, n, kill.Cause, kill.Reason)
 			stop.Grace = kill.Grace

@@ -38,10 +38,10 @@ func (s *Facts) RequestRestart(name string) (Action, RestartAnswer) {
 	answer := RestartAnswer{Restart: &status.Restart{Pod: key, UID: uid, Replaces: replaces}}
 	b, accepted := i.Sandbox(), s.Known[uid] != nil
 	if name == "" {
-		if b == nil || !accepted {
+		if b == nil || !accepted || s.sandboxReplaced() {
 			return Action{}, answer
 		}
-		return Action{Do: DoReplaceSandbox, UID: uid, ID: b.ID, Reason: checkpoint.RestartRequested}, answer
+		return Action{Do: DoReplaceSandbox, UID: uid, ID: b.ID, Excused: s.excusedAll(i), Reason: checkpoint.RestartRequested}, answer
 	}
 	if _, ok := replaces[name]; !ok {
 		return Action{}, s.runsOnce(key, name)
@@ -51,7 +51,7 @@ func (s *Facts) RequestRestart(name string) (Action, RestartAnswer) {
 	if n == nil || b == nil || !accepted || n.Sandbox != b.ID || !n.Running() && !n.Exited() {
 		return Action{}, answer
 	}
-	a := Action{Do: DoMarkKill, UID: uid, ID: n.ID, Name: name, Grace: max(n.Grace, MinGrace), Cause: checkpoint.CauseRequest, Reason: checkpoint.RestartRequested, Asked: true}
+	a := Action{Do: DoMarkKill, UID: uid, ID: n.ID, Name: name, Grace: max(n.Grace, MinGrace), Cause: checkpoint.CauseRequest, Excused: s.excused(i, name), Reason: checkpoint.RestartRequested, Asked: true}
 	if n.Running() {
 		a.Text = checkpoint.RestartRequested // for the termination message
 	}

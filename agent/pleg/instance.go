@@ -94,7 +94,7 @@ type Container struct {
 	OOM               *oom.Kill                // of one of its processes, by which it ended; nil: none is known
 	Lost              bool                     // its state is unknown: the runtime lists it as running, and its process is gone
 	Outdated          bool                     // a later version of it was accepted
-	Excused           uint32                   // the number of its attempts that ended by an interruption
+	Excused           uint32                   // the number of attempts that a stop or a restart request has ended
 	Status            *rt.ContainerStatus
 }
 

@@ -4,12 +4,20 @@ package slots
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // HangsAfter is how long a call may take before it counts as hanging.
 const HangsAfter = 10 * time.Second
+
+// A call keeps its slot for so many times what those that succeeded lately took, and not for longer
+// than this.
+const (
+	keepsTimes = 3
+	keepsMost  = 2 * time.Minute
+)
 
 // Work that yields waits for yieldFor at most, looking each yieldCheck.
 const (
@@ -31,10 +39,17 @@ func Yield(ctx context.Context, urgent func() bool) {
 // Slots are the slots for calls of one kind. A call that hangs gives its slot away for
 // good, and the same call made again has a slot among its like: what hangs again and again
 // costs the others their patience once.
+//
+// Where all calls take long, as the machine has too much to do, more of them at once would take
+// longer still, until none is answered before its deadline. So a call hangs if it takes much longer
+// than those that succeeded.
 type Slots struct {
 	calls   chan struct{}
 	again   chan struct{} // for calls that hung the last time
 	hanging atomic.Int32
+
+	mu   sync.Mutex
+	took time.Duration // what calls took that succeeded, the longer ones of the last few
 }
 
 // New returns n slots, and as many for calls that hung the last time.
@@ -60,16 +75,60 @@ func (s *Slots) Do(ctx context.Context, hung bool, call func() error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	giveAway := time.AfterFunc(HangsAfter, func() {
+	start := time.Now()
+	leave := s.keep(place, start)
+	defer leave()
+	err := call()
+	if err == nil {
+		s.succeeded(time.Since(start))
+	}
+	return err
+}
+
+// keep keeps a slot until the call that started then hangs, or until leave is called.
+func (s *Slots) keep(place chan struct{}, start time.Time) (leave func()) {
+	var mu sync.Mutex
+	var timer *time.Timer
+	isHanging, hasEnded := false, false
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(HangsAfter, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if hasEnded {
+			return
+		}
+		if more := s.patience() - time.Since(start); more > 0 {
+			timer.Reset(more)
+			return
+		}
+		isHanging = true
 		s.hanging.Add(1)
 		<-place
 	})
-	defer func() {
-		if giveAway.Stop() {
-			<-place
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		hasEnded = true
+		timer.Stop()
+		if isHanging {
+			s.hanging.Add(-1)
 			return
 		}
-		s.hanging.Add(-1)
-	}()
-	return call()
+		<-place
+	}
+}
+
+// patience returns how long a call may take before it gives its slot away.
+func (s *Slots) patience() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return min(max(HangsAfter, keepsTimes*s.took), keepsMost)
+}
+
+// succeeded notes what a call took. Each shorter one forgets an eighth of what is known.
+func (s *Slots) succeeded(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.took = max(took, s.took-s.took/8)
 }

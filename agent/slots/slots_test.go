@@ -3,6 +3,7 @@ package slots
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,6 +120,77 @@ func TestYieldingHasAnEnd(t *testing.T) {
 		start = time.Now()
 		if Yield(ctx, func() bool { return true }); time.Since(start) != 0 {
 			t.Errorf("it took %v after the end of its context", time.Since(start))
+		}
+	})
+}
+
+// Where a call takes longer the more of them run, as on a machine that has too much to do, they do
+// not become more and more.
+func TestSlowCallsDoNotBecomeMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slots, alone = 4, 5 * time.Second
+		s := New(slots)
+		running, most := 0, 0
+		var mu sync.Mutex
+		share := func() time.Duration { // of a second
+			mu.Lock()
+			defer mu.Unlock()
+			most = max(most, running)
+			return time.Second / time.Duration(running)
+		}
+		count := func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			running += n
+		}
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				_ = s.Do(context.Background(), false, func() error {
+					count(1)
+					defer count(-1)
+					for left := alone; left > 0; left -= share() {
+						time.Sleep(time.Second)
+					}
+					return nil
+				})
+			})
+		}
+		all.Wait()
+		if most > 4*slots {
+			t.Errorf("%d calls ran at once, of %d slots", most, slots)
+		}
+	})
+}
+
+// What hangs is told from that: once others are quick, it keeps its slot no longer than before.
+func TestAHangIsToldFromSlowCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(1)
+		takes := func(d time.Duration) {
+			_ = s.Do(context.Background(), false, func() error { time.Sleep(d); return nil })
+		}
+		waitsBesideAHang := func() time.Duration {
+			end := hang(s, 1)
+			start := time.Now()
+			takes(0)
+			waited := time.Since(start)
+			end()
+			return waited
+		}
+		takes(9 * time.Second)
+		if waited := waitsBesideAHang(); waited != 27*time.Second {
+			t.Errorf("beside calls that take 9 s, one that hangs keeps others waiting for %s", waited)
+		}
+		for range 30 {
+			takes(100 * time.Millisecond)
+		}
+		if waited := waitsBesideAHang(); waited != HangsAfter {
+			t.Errorf("beside quick calls, one that hangs keeps others waiting for %s", waited)
+		}
+		takes(time.Hour)
+		if waited := waitsBesideAHang(); waited != keepsMost {
+			t.Errorf("beside calls that take an hour, one that hangs keeps others waiting for %s", waited)
 		}
 	})
 }

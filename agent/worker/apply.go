@@ -103,7 +103,7 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 	case plan.DoInterrupt:
 		w.pod.rememberOrWarn(w.checkpointOf(s, a.UID).Interrupted(a.ID, a.Excused...).WithActive(a.Active, checkpoint.Mark{}), "that the pod is interrupted")
 	case plan.DoReplaceSandbox:
-		return w.pod.remember(w.checkpointOf(s, a.UID).WithSandboxReplaced(a.ID))
+		return w.pod.remember(w.checkpointOf(s, a.UID).WithSandboxReplaced(a.ID).WithExcused(a.Excused...))
 	case plan.DoEnd:
 		return w.end(firm, s, a)
 	case plan.DoSetUp:

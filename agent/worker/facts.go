@@ -61,7 +61,12 @@ func (w *Worker) probe(s *plan.Facts) {
 // MarkKill records a kill decision. If the disk does not take it, the container is stopped all the
 // same; only an agent that dies meanwhile loses the cause.
 func (w *Worker) MarkKill(s *plan.Facts, a plan.Action) {
-	c := *w.checkpointOf(s, a.UID)
+	c := w.checkpointOf(s, a.UID)
+	var excused []string
+	if !c.KillDecisions[a.ID].Requested { // else its attempt is excused already
+		excused = a.Excused
+	}
+	c = c.WithExcused(excused...)
 	all := map[string]checkpoint.KillDecision{a.ID: {Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Requested: a.Asked}}
 	maps.Copy(all, c.KillDecisions)
 	if a.Asked { // a restart request overrides a probe's decision
@@ -69,7 +74,7 @@ func (w *Worker) MarkKill(s *plan.Facts, a plan.Action) {
 	}
 	maps.DeleteFunc(all, func(id string, _ checkpoint.KillDecision) bool { return !s.Observed.Instances[a.UID].Has(id) })
 	c.KillDecisions = all
-	w.pod.rememberOrWarn(&c, "why a container is killed") // a power cut ends the container, too
+	w.pod.rememberOrWarn(c, "why a container is killed") // a power cut ends the container, too
 }
 
 // recordNetwork records, once, that the pod waits for the runtime's network, or that the runtime
