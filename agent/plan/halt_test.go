@@ -88,7 +88,8 @@ func TestPlanOfHalts(t *testing.T) {
 	})
 }
 
-// The interruption says which attempts of a Job end by it, and how long it was active.
+// The interruption says which attempts of a Job end by it without having failed, or run once more
+// though they succeeded, and how long it was active.
 func TestWhatAnInterruptionEnds(t *testing.T) {
 	p := withInit(pod(v1.RestartPolicyNever, "a", "b"), "i")
 	is := scene{Pod: p, Accepted: true, Here: world(exit("i", 0, 0, time.Hour, ""), exit("a", 0, 1, time.Minute, ""), up("b", 0)), Change: both(stopped, active(3600, time.Minute))}
@@ -105,7 +106,7 @@ func TestWhatAnInterruptionEnds(t *testing.T) {
 		t.Errorf("%v, active for %s", a.Excused, a.Active)
 	}
 	annotations.SetJobRetries(p, 3)
-	if a := find(); strings.Join(a.Excused, " ") != "b" {
+	if a := find(); strings.Join(a.Excused, " ") != "i b" {
 		t.Errorf("of a Job: %v", a.Excused)
 	}
 }
