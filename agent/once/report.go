@@ -123,8 +123,8 @@ func (s *session) summary() *Summary {
 			}
 		}
 		for _, c := range containers(v.pod) {
-			is, _ := v.container(c.Name)
-			sum := summarize(v.pod, &c, &is, s.finished)
+			is, end := v.lastRun(c.Name, s.finished)
+			sum := summarize(v.pod, &c, &is, end)
 			sum.whole = s.logs.output(v.pod, c.Name)
 			sum.Output = append([]string{}, s.logs.tail(v.pod, c.Name)...)
 			p.Containers = append(p.Containers, sum)
@@ -191,6 +191,24 @@ func summarize(p *v1.Pod, c *v1.Container, s *v1.ContainerStatus, end time.Time)
 		out.Result, out.Reason, out.Message = resultWaiting, s.State.Waiting.Reason, s.State.Waiting.Message
 	}
 	return out
+}
+
+// lastRun returns the status of a container, and the end of the time that it tells of: that of the
+// work. A sidecar is stopped when the other containers of its pod have ended, and what it ends with
+// then says nothing of it: it is returned as it was before.
+func (v *view) lastRun(name string, end time.Time) (v1.ContainerStatus, time.Time) {
+	s, _ := v.container(name)
+	t := s.State.Terminated
+	if !v.ended() || t == nil || t.ExitCode == 0 || !isSidecar(v.pod, name) {
+		return s, end
+	}
+	for _, other := range v.containers() {
+		if o := other.State.Terminated; o != nil && !isSidecar(v.pod, other.Name) && o.FinishedAt.After(t.FinishedAt.Time) {
+			return s, end // it had ended before
+		}
+	}
+	s.State = v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: t.StartedAt}}
+	return s, t.FinishedAt.Time
 }
 
 // provenAfter is the least time for which a container that had crashed must run to be well.
