@@ -47,10 +47,11 @@ Exit codes:
                  ready
     2            wrong flags or invalid manifests; nothing was started
     124          --timeout was over before the work was done
-    125          monopod or the runtime failed, or a pod can never run here, such
-                 as one of which a container failed to be created with the same
-                 answer five times in a row; without --timeout also if all that
-                 the run waits for has crashed, or failed to start, as often
+    125          monopod or the runtime failed, or a pod can never run here,
+                 such as one of which a container failed to be created with the
+                 same answer five times in a row; without --timeout also if all
+                 that the run waits for has crashed, or failed to start, as
+                 often
     126 127      CRI-O cannot execute a container's command, or does not find
                  it; with containerd that is how the container ends, with 128
     129 130 143  ended by SIGHUP, SIGINT or SIGTERM: pods are stopped within
