@@ -19,7 +19,8 @@ type Report struct {
 	print func(*Summary) ([]byte, error)
 }
 
-// ParseReport reads FORMAT=FILE and makes sure that the file can be written.
+// ParseReport reads FORMAT=FILE and makes sure that the file can be written. It empties the file: the
+// report of a former run must not stand for this one, however this one ends.
 func ParseReport(text string) (Report, error) {
 	format, path, ok := strings.Cut(text, "=")
 	r := Report{Path: path}
@@ -33,7 +34,7 @@ func ParseReport(text string) (Report, error) {
 	default:
 		return r, fmt.Errorf("--report %q: choose junit or json", text)
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return r, fmt.Errorf("--report: %w", err)
 	}
@@ -80,7 +81,8 @@ type PodSummary struct {
 	Seconds    float64            `json:"seconds"`
 	Containers []ContainerSummary `json:"containers"` // init containers first
 
-	job bool
+	job    bool
+	unseen bool // nothing was reported of it
 }
 
 // Results of a container.
@@ -115,8 +117,9 @@ func (s *session) summary() *Summary {
 		Seconds: between(s.began, s.finished), Pods: []PodSummary{}}
 	for k := range s.final {
 		v := &s.final[k]
-		p := PodSummary{Namespace: v.pod.Namespace, Name: print.ShortName(v.pod), Phase: v1.PodPending, job: isJob(v.pod), Containers: []ContainerSummary{}}
+		p := PodSummary{Namespace: v.pod.Namespace, Name: print.ShortName(v.pod), Phase: v1.PodPending, job: isJob(v.pod), unseen: true, Containers: []ContainerSummary{}}
 		if v.status != nil {
+			p.unseen = false
 			p.Phase, p.Reason, p.Message = v.status.Phase, v.status.Reason, v.status.Message
 			if v.status.StartTime != nil {
 				p.Started = known(v.status.StartTime.Time)
