@@ -155,7 +155,8 @@ func (a *Agent) leave(ctx context.Context, asked bool) error {
 			return err
 		}
 	}
-	a.Close() // the store writes its last status
+	a.closeButRoot()     // the store writes its last status
+	defer a.root.Close() // an unlocked root dir is what a killed run left, and another run would take it over
 	return volume.RemoveRoot(ctx, a.cfg.Root)
 }
 

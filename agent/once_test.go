@@ -18,6 +18,7 @@ import (
 	"monopod/agent/config"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
+	ofrun "monopod/agent/once"
 	"monopod/cgroups"
 	"monopod/cgroups/cgrouptest"
 	"monopod/cri/critest"
@@ -254,6 +255,35 @@ func TestARunGoesWithoutCgroups(t *testing.T) {
 		}
 		if row.ok && strings.Count(log.String(), "no cgroups of their own") != 1 {
 			t.Errorf("said %s", log)
+		}
+	}
+}
+
+// Another run that begins meanwhile must not take it for a killed one: it would remove it, too.
+func TestARunThatRemovesItselfIsNoKilledOne(t *testing.T) {
+	r, root := critest.Start(t), filepath.Join(t.TempDir(), "root")
+	r.AddImage("img:1")
+	r.Program("c", critest.ExitsAfter(0, 0))
+	o := runOnce(t, r, root, manifest("job", "img:1", "restartPolicy: Never"))
+	o.await("default/job-n", v1.PodSucceeded)
+	noErr(t, ofrun.Note{}.Write(root))
+	for k := range 3000 { // which takes a while to remove
+		noErr(t, os.WriteFile(filepath.Join(root, "logs", fmt.Sprintf("more-%d", k)), nil, 0o600))
+	}
+	o.Retire()
+	o.awaitGone()
+	left := make(chan error, 1)
+	go func() { left <- o.leaves() }()
+	for {
+		select {
+		case err := <-left:
+			noErr(t, err)
+			nothingLeft(t, r, root)
+			return
+		default:
+			if ofrun.Left(root) {
+				t.Fatalf("it is offered for removal while it goes: %v", <-left)
+			}
 		}
 	}
 }

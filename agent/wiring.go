@@ -322,6 +322,14 @@ func (a *Agent) newNotifier() *notify.Notifier {
 
 // Close releases what New acquired. It may be called more than once.
 func (a *Agent) Close() {
+	a.closeButRoot()
+	if a.root != nil {
+		a.root.Close()
+	}
+}
+
+// closeButRoot closes all but the root dir, which stays locked.
+func (a *Agent) closeButRoot() {
 	if a.store != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), worker.LeaveIn)
 		defer cancel()
@@ -335,8 +343,5 @@ func (a *Agent) Close() {
 	}
 	if a.workers != nil {
 		a.workers.OOMKills.Close()
-	}
-	if a.root != nil {
-		a.root.Close()
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,10 +48,11 @@ Exit codes:
                  ready
     2            wrong flags or invalid manifests; nothing was started
     124          --timeout was over before the work was done
-    125          monopod or the runtime failed, or a pod can never run here, such
-                 as one of which a container failed to be created with the same
-                 answer five times in a row; without --timeout also if all that
-                 the run waits for has crashed, or failed to start, as often
+    125          monopod or the runtime failed, or a pod can never run here,
+                 such as one of which a container failed to be created with the
+                 same answer five times in a row; without --timeout also if all
+                 that the run waits for has crashed, or failed to start, as
+                 often
     126 127      CRI-O cannot execute a container's command, or does not find
                  it; with containerd that is how the container ends, with 128
     129 130 143  ended by SIGHUP, SIGINT or SIGTERM: pods are stopped within
@@ -139,39 +141,88 @@ func runOnce(c *cli.Context) error {
 		return removeRun(c.Context, dir, cfg, options, run)
 	}
 	run.FailFast, run.Pipeline = c.Bool("fail-fast"), once.PipelineOf(os.Getenv, c.App.ErrWriter)
+	if run.Reports, err = reportsOf(c); err != nil {
+		return command.UsageError("%v", err)
+	}
+	code, err := runPods(c, cfg, options, &run)
+	if err != nil {
+		return unstarted(run, err)
+	}
+	return exitOnce(code, nil)
+}
+
+// unstarted reports a run of which no pod was started, and returns the error of the command.
+func unstarted(run once.Config, err error) error {
+	if command.ExitCode(err) == command.ExitUsage {
+		_, _ = once.Unstarted(run, command.ExitUsage, errors.New(cmp.Or(err.Error(), "the manifests are invalid")))
+		return err
+	}
+	code, why := once.Unstarted(run, exitBroken, err)
+	return cli.Exit(why, code)
+}
+
+// runPods runs the pods of the arguments. Its error is why none was started. It completes run.
+func runPods(c *cli.Context, cfg config.Config, options agent.Options, run *once.Config) (code int, err error) {
 	fill, err := fillOf(c)
 	if err != nil {
-		return command.UsageError("%v", err)
+		return 0, command.UsageError("%v", err)
 	}
 	good, err := onlyGood(c, cfg, fill, run.Pipeline)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, p := range good.Pods {
 		run.Pods = append(run.Pods, p.Pod)
 	}
-	if err := completeOnce(&run, c); err != nil {
-		return command.UsageError("%v", err)
+	if err := completeOnce(run, c); err != nil {
+		return 0, command.UsageError("%v", err)
 	}
 	if run.Load, err = archivesOf(c); err != nil {
-		return command.UsageError("%v", err)
+		return 0, command.UsageError("%v", err)
 	}
 	if err := mayRun(os.Geteuid()); err != nil {
-		return cli.Exit(err, exitBroken)
+		return 0, err
 	}
+	signals := onceSignals()
+	defer signal.Stop(signals)
+	run.Signals = signals
 	if err := prepareRuntime(c, &cfg, options, run.Pods); err != nil {
-		return cli.Exit(err, exitBroken)
+		return 0, err
 	}
 	if cfg.Root, err = once.MakeRoot(c.String("dir")); err != nil {
-		return cli.Exit(err, exitBroken)
+		return 0, err
+	}
+	if err := noteOf(cfg, *run).Claim(cfg.Root); err != nil {
+		return 0, err
 	}
 	run.Starts = once.NewStarts()
 	work := &agent.Once{Pods: good.Pods, Objects: good.Objects, Failed: run.Starts.Failed}
-	code, err := startRun(c.Context, cfg, work, options, run)
-	if err != nil {
-		os.RemoveAll(cfg.Root) // nothing was started
+	return startRun(c.Context, cfg, work, options, *run)
+}
+
+// onceSignals returns the signals that end a run.
+func onceSignals() chan os.Signal {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	return signals
+}
+
+// noteOf is what is needed to remove what a run leaves, as far as it is known.
+func noteOf(cfg config.Config, run once.Config) once.Note {
+	return once.Note{Endpoint: cfg.Endpoint, NodeName: cfg.NodeName, CgroupDriver: cfg.CgroupDriver, CgroupRoot: cfg.CgroupRoot,
+		Managed: cfg.ManagedRuntime, Keep: run.Keep}
+}
+
+// reportsOf returns the reports of --report. What a former run wrote to their files is gone then.
+func reportsOf(c *cli.Context) (all []once.Report, err error) {
+	for _, text := range c.StringSlice("report") {
+		r, err := once.ParseReport(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
 	}
-	return exitOnce(code, err)
+	return all, nil
 }
 
 // onceSettings returns the settings of a run, and its log: of warnings alone, unless a level is chosen.
@@ -217,13 +268,6 @@ func completeOnce(run *once.Config, c *cli.Context) (err error) {
 		if run.From, err = once.Choose(run.Pods, from); err != nil {
 			return err
 		}
-	}
-	for _, text := range c.StringSlice("report") {
-		r, err := once.ParseReport(text)
-		if err != nil {
-			return err
-		}
-		run.Reports = append(run.Reports, r)
 	}
 	for _, text := range c.StringSlice("artifact") {
 		a, err := once.ParseArtifact(run.Pods, text)
@@ -287,6 +331,9 @@ func removeRun(ctx context.Context, dir string, cfg config.Config, o agent.Optio
 	if note.Managed {
 		cfg.Endpoint = "" // it is in the folder
 	}
+	signals := onceSignals()
+	defer signal.Stop(signals)
+	run.Signals = signals
 	return exitOnce(startRun(ctx, cfg, &agent.Once{}, o, run))
 }
 
@@ -300,48 +347,52 @@ func exitOnce(code int, err error) error {
 	return nil
 }
 
-// abandon releases an agent that is not run, and removes the runtime that it has started. It returns
-// why, and what was not removed.
-func abandon(ctx context.Context, a *agent.Agent, why error) error {
+// abandon releases an agent that is not run, and removes the runtime that it has started.
+func abandon(ctx context.Context, a *agent.Agent) error {
 	a.Abandon()
 	m := a.Managed()
 	if m == nil {
-		return why
+		return nil
 	}
-	return errors.Join(why, m.Remove(context.WithoutCancel(ctx)))
+	return m.Remove(context.WithoutCancel(ctx))
 }
 
-// startRun runs an agent for one run. Its error is why it could not be started.
+// startRun runs an agent for one run. Its error is why it could not be started: then the folder of the
+// run is removed, unless something in it is needed to remove the rest.
 func startRun(ctx context.Context, cfg config.Config, work *agent.Once, o agent.Options, run once.Config) (code int, err error) {
 	cfg.PodLogs = filepath.Join(cfg.Root, "logs")
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGPIPE) // a closed output is no reason to leave the pods running
-	note := once.Note{Endpoint: cfg.Endpoint, NodeName: cfg.NodeName, CgroupDriver: cfg.CgroupDriver, CgroupRoot: cfg.CgroupRoot,
-		Managed: cfg.ManagedRuntime, Keep: run.Keep}
-	if err := note.Write(cfg.Root); err != nil {
-		return 0, err
+	discard := func(left error) {
+		if left == nil && len(work.Pods) > 0 { // else a former run has it
+			left = once.Discard(ctx, cfg.Root)
+		}
+		if left != nil {
+			fmt.Fprintf(run.Err, "monopod: %v\nmonopod: not all could be removed; %s to retry\n", left, once.Removal(cfg.Root))
+		}
 	}
 	a, err := agent.New(cfg, work, o)
 	if err != nil {
+		discard(nil)
 		return 0, err
 	}
+	note := noteOf(cfg, run)
 	note.Endpoint = a.Endpoint() // of pods that may exist
 	if err := note.Write(cfg.Root); err != nil {
 		o.Log.Warn("a run that is killed must be told the runtime for --remove", "err", err)
 	}
 	if m := a.Managed(); m != nil {
 		if err := m.Start(ctx); err != nil {
-			return 0, abandon(ctx, a, err)
+			discard(abandon(ctx, a))
+			return 0, err
 		}
 	}
 	for _, file := range run.Load {
 		_, err := loadInto(ctx, file, nil, a.Endpoint())
 		if err != nil {
-			return 0, abandon(ctx, a, err)
+			discard(abandon(ctx, a))
+			return 0, err
 		}
 	}
-	run.Agent, run.Root, run.PodLogs, run.Signals = a, cfg.Root, cfg.PodLogs, signals
+	run.Agent, run.Root, run.PodLogs = a, cfg.Root, cfg.PodLogs
 	return once.Run(context.WithoutCancel(ctx), run), nil // it handles signals itself
 }

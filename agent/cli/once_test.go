@@ -88,3 +88,36 @@ func TestOnceIsForRoot(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A CI service reads the report that is there, and there may be one of a run before.
+func TestARunThatDoesNotBeginHasAReport(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Fatal("once is for root: run this test as root")
+	}
+	dir, report := t.TempDir(), filepath.Join(t.TempDir(), "report.xml")
+	t.Setenv("TMPDIR", t.TempDir())
+	for name, text := range map[string]string{"good.yaml": goodJob, "bad.yaml": badJob} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--runtime-endpoint unix:///none --dir " + dir + " " + dir + "/good.yaml", 125, `<error message="folder for the run: ` + dir + " is not empty"},
+		{dir + "/bad.yaml", 2, `<testsuites name="monopod once" tests="0"`},
+		{"--set d=x " + dir + "/good.yaml", 2, `<testsuites name="monopod once" tests="0"`},
+	} {
+		if err := os.WriteFile(report, []byte("all has passed"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		args := append([]string{"once", "--node-name", "n", "--report", "junit=" + report}, strings.Fields(row.args)...)
+		err := execute(t.Context(), strings.NewReader(""), os.Stdout, &bytes.Buffer{}, args...)
+		text, unread := os.ReadFile(report)
+		if command.ExitCode(err) != row.code || unread != nil || !strings.Contains(string(text), row.want) {
+			t.Errorf("%s: code %d, %v: %s", row.args, command.ExitCode(err), err, text)
+		}
+	}
+}

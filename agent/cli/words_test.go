@@ -143,3 +143,14 @@ func TestEachCommandHasExamples(t *testing.T) {
 		}
 	}
 }
+
+// Help wraps lines that are too long for a screen, and a table with such a line is none.
+func TestTablesOfTheHelpFitTheScreen(t *testing.T) {
+	for _, k := range App().Commands {
+		for line := range strings.SplitSeq(k.Description, "\n") {
+			if strings.HasPrefix(line, "    ") && len(line) > 79 {
+				t.Errorf("monopod %s --help: the line has more than 79 characters: %s", k.Name, line)
+			}
+		}
+	}
+}

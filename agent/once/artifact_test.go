@@ -1,6 +1,7 @@
 package once
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -363,4 +364,34 @@ func TestACopyEndsWithASignal(t *testing.T) {
 	if s.copyAll(ctx) {
 		t.Error("an artifact that was not copied counts as copied")
 	}
+}
+
+// answering is an output whose reader sends a signal as soon as it says how to kill what runs.
+type answering struct {
+	io.Writer
+	signals chan<- os.Signal
+}
+
+func (w answering) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("a signal kills it")) {
+		w.signals <- os.Interrupt
+	}
+	return w.Writer.Write(p)
+}
+
+// The signal need not be sent again because the first thing that it ends is a copy.
+func TestASignalDuringACopyKillsWhatRuns(t *testing.T) {
+	job := made("job", "Never", "c")
+	a, code, took := tell(t, []*v1.Pod{job}, func(a *actor) {
+		one, err := ParseArtifact([]*v1.Pod{job}, "job/c:/out="+filepath.Join(t.TempDir(), "out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.config.Artifacts, a.config.Err = []*Artifact{one}, answering{&a.err, a.signals}
+		a.deaf, a.config.Timeout = true, time.Minute
+	}, func(*actor) {})
+	if code != codeTimeout || took >= 62*time.Second {
+		t.Errorf("code %d after %s", code, took)
+	}
+	a.says("interrupted by SIGINT: kills what still runs")
 }

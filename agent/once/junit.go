@@ -116,6 +116,9 @@ func resultOf(s *Summary, p *PodSummary, c *ContainerSummary) (element, message 
 		if p.Reason != "" {
 			return "error", joinWords(p.Reason, p.Message)
 		}
+		if p.unseen {
+			return "error", s.Message
+		}
 		return "skipped", "its turn did not come"
 	case resultRunning:
 		return stopped(s, p.job && c.Kind != "sidecar")

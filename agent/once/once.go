@@ -114,6 +114,9 @@ func (s *session) copyArtifacts(ctx context.Context) bool {
 		case sig := <-s.config.Signals:
 			s.repetitions()
 			cancel(errors.New(signalOutcome(sig).Text))
+			if s.outcome.stopsWhatRuns() {
+				s.killBy = signalOutcome(sig).Text
+			}
 		}
 	}
 }

@@ -38,6 +38,11 @@ type outcome struct {
 	Shaky bool
 }
 
+// stopsWhatRuns reports whether the work was cut short. Then a signal kills what runs.
+func (o *outcome) stopsWhatRuns() bool {
+	return o.End == endTimeout || o.End == endInterrupted || o.End == endError
+}
+
 // evaluator decides when the work is done, and how. It belongs to one goroutine.
 type evaluator struct {
 	names names

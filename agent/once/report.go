@@ -19,7 +19,8 @@ type Report struct {
 	print func(*Summary) ([]byte, error)
 }
 
-// ParseReport reads FORMAT=FILE and makes sure that the file can be written.
+// ParseReport reads FORMAT=FILE and makes sure that the file can be written. It empties the file: the
+// report of a former run must not stand for this one, however this one ends.
 func ParseReport(text string) (Report, error) {
 	format, path, ok := strings.Cut(text, "=")
 	r := Report{Path: path}
@@ -33,7 +34,7 @@ func ParseReport(text string) (Report, error) {
 	default:
 		return r, fmt.Errorf("--report %q: choose junit or json", text)
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return r, fmt.Errorf("--report: %w", err)
 	}
@@ -80,7 +81,8 @@ type PodSummary struct {
 	Seconds    float64            `json:"seconds"`
 	Containers []ContainerSummary `json:"containers"` // init containers first
 
-	job bool
+	job    bool
+	unseen bool // nothing was reported of it
 }
 
 // Results of a container.
@@ -115,16 +117,17 @@ func (s *session) summary() *Summary {
 		Seconds: between(s.began, s.finished), Pods: []PodSummary{}}
 	for k := range s.final {
 		v := &s.final[k]
-		p := PodSummary{Namespace: v.pod.Namespace, Name: print.ShortName(v.pod), Phase: v1.PodPending, job: isJob(v.pod), Containers: []ContainerSummary{}}
+		p := PodSummary{Namespace: v.pod.Namespace, Name: print.ShortName(v.pod), Phase: v1.PodPending, job: isJob(v.pod), unseen: true, Containers: []ContainerSummary{}}
 		if v.status != nil {
+			p.unseen = false
 			p.Phase, p.Reason, p.Message = v.status.Phase, v.status.Reason, v.status.Message
 			if v.status.StartTime != nil {
 				p.Started = known(v.status.StartTime.Time)
 			}
 		}
 		for _, c := range containers(v.pod) {
-			is, _ := v.container(c.Name)
-			sum := summarize(v.pod, &c, &is, s.finished)
+			is, end := v.lastRun(c.Name, s.finished)
+			sum := summarize(v.pod, &c, &is, end)
 			sum.whole = s.logs.output(v.pod, c.Name)
 			sum.Output = append([]string{}, s.logs.tail(v.pod, c.Name)...)
 			p.Containers = append(p.Containers, sum)
@@ -191,6 +194,24 @@ func summarize(p *v1.Pod, c *v1.Container, s *v1.ContainerStatus, end time.Time)
 		out.Result, out.Reason, out.Message = resultWaiting, s.State.Waiting.Reason, s.State.Waiting.Message
 	}
 	return out
+}
+
+// lastRun returns the status of a container, and the end of the time that it tells of: that of the
+// work. A sidecar is stopped when the other containers of its pod have ended, and what it ends with
+// then says nothing of it: it is returned as it was before.
+func (v *view) lastRun(name string, end time.Time) (v1.ContainerStatus, time.Time) {
+	s, _ := v.container(name)
+	t := s.State.Terminated
+	if !v.ended() || t == nil || t.ExitCode == 0 || !isSidecar(v.pod, name) {
+		return s, end
+	}
+	for _, other := range v.containers() {
+		if o := other.State.Terminated; o != nil && !isSidecar(v.pod, other.Name) && o.FinishedAt.After(t.FinishedAt.Time) {
+			return s, end // it had ended before
+		}
+	}
+	s.State = v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: t.StartedAt}}
+	return s, t.FinishedAt.Time
 }
 
 // provenAfter is the least time for which a container that had crashed must run to be well.

@@ -167,3 +167,21 @@ func TestParseReport(t *testing.T) {
 		}
 	}
 }
+
+// The report of a former run in the same place must not be taken for that of one that is killed.
+func TestAReportBeginsEmpty(t *testing.T) {
+	path := t.TempDir() + "/report.xml"
+	write := func(text string) {
+		if err := (Report{Path: path, print: func(*Summary) ([]byte, error) { return []byte(text), nil }}).write(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("all has passed")
+	if _, err := ParseReport("junit=" + path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || len(text) > 0 {
+		t.Errorf("it has %q, %v", text, err)
+	}
+}

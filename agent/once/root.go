@@ -1,6 +1,7 @@
 package once
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/disk"
+	"monopod/agent/volume"
 )
 
 // rootPrefix starts the names of the root dirs of runs, in the folder for
@@ -101,8 +103,29 @@ func (d *runDir) refuse(dir string) error {
 	return fmt.Errorf("a run in %s goes on, or was killed as it began: name another folder, or if nothing runs there %s removes it", dir, Removal(dir))
 }
 
-// Write writes the note, replacing a previous one. It must exist before the agent
-// makes anything outside of the dir, for a run that is killed then.
+// Claim writes the first note of a run. Of several runs that found the dir empty, one gets it. The
+// note must exist before the agent makes anything outside of the dir, for a run that is killed then.
+func (n Note) Claim(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, noteName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("folder for the run: another run has just begun in %s: name another folder", dir)
+	}
+	if err == nil {
+		err = errors.Join(f.Close(), n.Write(dir))
+	}
+	if err != nil {
+		_ = errors.Join(os.Remove(filepath.Join(dir, noteName)), os.Remove(dir))
+		return fmt.Errorf("folder for the run: %w", err)
+	}
+	return nil
+}
+
+// Discard removes the dir of a run that has made nothing outside of it.
+func Discard(ctx context.Context, dir string) error {
+	return volume.RemoveRoot(context.WithoutCancel(ctx), dir)
+}
+
+// Write writes the note, replacing a previous one.
 func (n Note) Write(dir string) error {
 	b, err := json.Marshal(n)
 	if err != nil {
@@ -126,6 +149,9 @@ func ReadNote(dir string) (Note, error) {
 	}
 	if err != nil {
 		return n, err
+	}
+	if len(b) == 0 { // killed in Claim, which began nothing else
+		return n, nil
 	}
 	if err := json.Unmarshal(b, &n); err != nil {
 		return n, fmt.Errorf("%s: %w", filepath.Join(dir, noteName), err)

@@ -89,3 +89,29 @@ func TestPodsGetUIDsOfTheirOwn(t *testing.T) {
 		t.Errorf("%s %s %v", a.UID, b.UID, a.Annotations)
 	}
 }
+
+// Both runs have found the folder empty. The one that does not get it must leave it alone.
+func TestOfTwoRunsOneGetsTheFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	for range 2 {
+		if _, err := MakeRoot(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := Note{Endpoint: "unix:///first"}
+	if err := first.Claim(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Note{Endpoint: "unix:///second"}).Claim(dir); err == nil || !strings.Contains(err.Error(), "another run has just begun in "+dir) {
+		t.Errorf("the second run: %v", err)
+	}
+	if got, err := ReadNote(dir); err != nil || got != first {
+		t.Errorf("the note of the first run is %+v, %v", got, err)
+	}
+	if err := os.Truncate(filepath.Join(dir, noteName), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadNote(dir); err != nil { // killed before it was written
+		t.Error(err)
+	}
+}

@@ -29,6 +29,7 @@ type session struct {
 
 	began, finished time.Time
 	outcome         *outcome // nil: the work continues
+	killBy          string   // the signal that came after it was said that one kills; "": none
 	final           []view   // pods as they were then
 
 	wasUp      bool      // the runtime answered once
@@ -99,8 +100,7 @@ func (s *session) work() {
 		wake.Stop()
 	}
 	s.finished, s.final = time.Now(), s.views()
-	switch s.outcome.End {
-	case endTimeout, endInterrupted, endError:
+	if s.outcome.stopsWhatRuns() {
 		s.progress.print("%s; what runs is stopped, a signal kills it", s.outcome.Text)
 	}
 }
@@ -211,6 +211,9 @@ func (s *session) clear(ctx context.Context) bool {
 		killing = true
 		s.progress.print("%s: kills what still runs", why)
 		limit.Reset(killPatience)
+	}
+	if s.killBy != "" {
+		kill(s.killBy)
 	}
 	for busy := make(chan struct{}, 1); ; {
 		select {
