@@ -196,7 +196,7 @@ func (o *Options) prepare(all []*container) (readable []*container, err error) {
 		there, _ := podlog.Attempts(c.dir)
 		lacks := ""
 		if failed == nil && !slices.Contains(there, attempt) { // so only of one that runs
-			lacks = fmt.Sprintf("%s runs and has no log in %s: it was removed, or --pod-logs names another folder than the agent's", subject, c.dir)
+			lacks = fmt.Sprintf("%s runs and has no log in %s: it was removed, or the agent's folder of logs is another: see --pod-logs", subject, c.dir)
 		}
 		switch {
 		case lacks != "" && !c.read.Follow:
