@@ -75,9 +75,10 @@ func (c *Copy) Down(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
+	_, name := split(from)
 	for range maxLinks {
 		dir, base := split(from)
-		target, err := c.fetch(ctx, holes, dir, base, to)
+		target, err := c.fetch(ctx, holes, &unpacking{copy: c, dir: dir, base: base, name: name, to: to})
 		if err != nil || target == "" {
 			return err
 		}
@@ -90,12 +91,12 @@ func (c *Copy) Down(ctx context.Context, from, to string) error {
 }
 
 // fetch is Down of what tar finds in a folder. If that is a link, it returns its target.
-func (c *Copy) fetch(ctx context.Context, holes bool, dir, base, to string) (target string, err error) {
-	create, name := "-cf", "./"+base
+func (c *Copy) fetch(ctx context.Context, holes bool, u *unpacking) (target string, err error) {
+	create, name := "-cf", "./"+u.base
 	if holes {
 		create = "-Scf"
 	}
-	if base == "." {
+	if u.base == "." {
 		name = "."
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -107,10 +108,10 @@ func (c *Copy) fetch(ctx context.Context, holes bool, dir, base, to string) (tar
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		code, failed = c.Exec(ctx, []string{"tar", create, "-", "-C", dir, name}, stream.Streams{Out: w, Err: stderr})
+		code, failed = c.Exec(ctx, []string{"tar", create, "-", "-C", u.dir, name}, stream.Streams{Out: w, Err: stderr})
 		w.CloseWithError(failed)
 	}()
-	u := &unpacking{copy: c, ctx: ctx, base: base, to: to}
+	u.ctx = ctx
 	target, err = u.unpack(r)
 	u.close()
 	if err != nil {

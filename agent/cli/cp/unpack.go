@@ -21,7 +21,9 @@ import (
 type unpacking struct {
 	copy *Copy
 	ctx  context.Context
+	dir  string // in the container, in which tar works
 	base string // the beginning of each name; ".": none
+	name string // of a file that goes into a folder: as named by the user, also through a link
 	to   string // as named by the user
 
 	top  *disk.Dir // nil: nothing is made yet
@@ -137,7 +139,7 @@ func (u *unpacking) first(h *tar.Header, content io.Reader, path []string) error
 	case !isFile(h):
 		return fmt.Errorf("%s is neither a file nor a folder", u.base)
 	}
-	dir, name := u.to, u.base
+	dir, name := u.to, u.name
 	if !folder && !strings.HasSuffix(u.to, "/") {
 		if dir, name, err = resolved(u.to, there); err != nil {
 			return err
@@ -208,12 +210,10 @@ func (u *unpacking) entry(h *tar.Header, content io.Reader, path []string) error
 		return mkdir(in, name, fs.FileMode(h.Mode&0o777|0o700))
 	case isFile(h):
 		return u.write(in, name, h, content)
-	case h.Typeflag == tar.TypeSymlink && staysBelow(len(path)-1, h.Linkname):
-		return in.Symlink(name, h.Linkname)
 	case h.Typeflag == tar.TypeSymlink:
-		u.left.add("%s: a link that leads out, to %s", strings.Join(path, "/"), h.Linkname)
+		return u.symlink(in, path, h.Linkname)
 	case h.Typeflag == tar.TypeLink:
-		return u.link(in, name, h)
+		return u.link(in, path, h)
 	default:
 		u.left.add("%s: neither a file, a folder nor a link", strings.Join(path, "/"))
 	}
@@ -289,13 +289,23 @@ func staysBelow(depth int, target string) bool {
 	return true
 }
 
-// link gives a file of the copy one more name.
-func (u *unpacking) link(in *disk.Dir, name string, h *tar.Header) error {
-	path, err := u.within(h.Linkname)
+// symlink makes a link, unless it leads out.
+func (u *unpacking) symlink(in *disk.Dir, path []string, target string) error {
+	if !staysBelow(len(path)-1, target) {
+		u.left.add("%s: a link that leads out, to %s", strings.Join(path, "/"), target)
+		return nil
+	}
+	return in.Symlink(path[len(path)-1], target)
+}
+
+// link gives what is copied one more name. tar tells so of links and pipes, too: a link is made once
+// more, as from elsewhere it may lead out, and the name of what was left out is left out.
+func (u *unpacking) link(in *disk.Dir, path []string, h *tar.Header) error {
+	first, err := u.within(h.Linkname)
 	if err != nil {
 		return err
 	}
-	if len(path) == 0 {
+	if len(first) == 0 {
 		return &archiveError{fmt.Errorf("%.100q is a name of a folder", h.Name)}
 	}
 	self, err := in.Again() // as it may be left for the other folder
@@ -303,15 +313,24 @@ func (u *unpacking) link(in *disk.Dir, name string, h *tar.Header) error {
 		return err
 	}
 	defer self.Close()
-	from, err := u.folder(path[:len(path)-1], false)
-	if err != nil {
-		return err
+	name, of := path[len(path)-1], first[len(first)-1]
+	var s disk.Stat
+	from, err := u.folder(first[:len(first)-1], false)
+	if err == nil {
+		s, err = from.Stat(of)
 	}
-	of := path[len(path)-1]
-	s, err := from.Stat(of)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		u.left.add("%s: a name of %s, which is left out", strings.Join(path, "/"), strings.Join(first, "/"))
+		return nil
 	case err != nil:
 		return err
+	case s.IsLink():
+		target, err := from.Readlink(of)
+		if err != nil {
+			return err
+		}
+		return u.symlink(self, path, target)
 	case !s.IsRegular():
 		return fmt.Errorf("%s: %w", from.Path(of), s.Regular())
 	}

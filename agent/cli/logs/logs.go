@@ -193,7 +193,16 @@ func (o *Options) prepare(all []*container) (readable []*container, err error) {
 		status := podlog.StatusOf(c.pod, c.name)
 		attempt, failed := podlog.AttemptOf(c.dir, status, o.Previous)
 		subject := fmt.Sprintf("container %s of pod %s/%s", c.name, c.pod.Namespace, print.ShortName(c.pod))
+		there, _ := podlog.Attempts(c.dir)
+		lacks := ""
+		if failed == nil && !slices.Contains(there, attempt) { // so only of one that runs
+			lacks = fmt.Sprintf("%s runs and has no log in %s: it was removed, or the agent's folder of logs is another: see --pod-logs", subject, c.dir)
+		}
 		switch {
+		case lacks != "" && !c.read.Follow:
+			failed = &client.NameError{Text: lacks, Cause: fs.ErrNotExist}
+		case lacks != "":
+			fmt.Fprintf(o.Notes, "monopod: %s; waiting for one\n", lacks)
 		case failed == nil && !c.read.Follow:
 			c.read.Which, c.read.Attempt = podlog.Only, attempt
 		case failed == nil:
