@@ -19,6 +19,7 @@ import (
 func (c *checker) futile(p *field.Path, ct *v1.Container) {
 	c.program(p.Child("command"), ct.Command, "the container cannot start")
 	c.nonRoot(p, ct)
+	c.zeroBytes(p, ct)
 	for i := range ct.VolumeMounts {
 		c.subPathVariables(p, ct, p.Child("volumeMounts").Index(i).Child("subPathExpr"), ct.VolumeMounts[i].SubPathExpr)
 	}
@@ -48,6 +49,30 @@ func (c *checker) program(p *field.Path, command []string, effect string) {
 	if len(command) > 0 && command[0] == "" {
 		c.warn(p.Index(0), "the first word is the program to run, and is empty: "+effect)
 	}
+}
+
+// zeroBytes warns of zero bytes in what the kernel is given: most runtimes refuse them, the others
+// cut the text there.
+func (c *checker) zeroBytes(p *field.Path, ct *v1.Container) {
+	check := func(p *field.Path, text string) {
+		if strings.ContainsRune(text, 0) && !c.faulty(p) {
+			c.warn(p, "a text ends at a zero byte for the kernel: the container cannot start, or gets what stands before it")
+		}
+	}
+	for i := range ct.Command {
+		check(p.Child("command").Index(i), ct.Command[i])
+	}
+	for i := range ct.Args {
+		check(p.Child("args").Index(i), ct.Args[i])
+	}
+	for i := range ct.Env {
+		check(p.Child("env").Index(i).Child("value"), ct.Env[i].Value)
+	}
+	for i := range ct.VolumeMounts {
+		check(p.Child("volumeMounts").Index(i).Child("mountPath"), ct.VolumeMounts[i].MountPath)
+		check(p.Child("volumeMounts").Index(i).Child("subPath"), ct.VolumeMounts[i].SubPath)
+	}
+	check(p.Child("workingDir"), ct.WorkingDir)
 }
 
 // nonRoot warns of a container with user 0 that must not run as root.

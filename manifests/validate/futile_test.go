@@ -62,6 +62,8 @@ func TestWarningsOfWhatCanOnlyFail(t *testing.T) {
 		{"this node", in("args: [x]", "nodeName: Node1"), ""},
 
 		{"empty command", in("command: ['', x]"), `~7:16 ` + c + `command[0]: the first word is the program to run, and is empty: the container cannot start`},
+		{"zero byte in an argument", in(`args: [a, "b\0c"]`), `~7:16 ` + c + `args[1]: a text ends at a zero byte for the kernel: the container cannot start, or gets what stands before it`},
+		{"zero byte in a value", in(`env: [{name: A, value: "\0"}]`), `~7:29 ` + c + `env[0].value: a text ends at a zero byte for the kernel: the container cannot start, or gets what stands before it`},
 		{"empty command of a probe", in("livenessProbe: {exec: {command: ['']}}"), `~7:39 ` + c + `livenessProbe.exec.command[0]: the first word is the program to run, and is empty: the probe can never be carried out`},
 		{"empty command of a hook", in("lifecycle: {postStart: {exec: {command: ['']}}}"), `~7:47 ` + c + `lifecycle.postStart.exec.command[0]: the first word is`},
 		{"commands that are well", in("command: [], args: ['']"), ""},
