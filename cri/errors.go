@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // callError is the error of a failed call: "RunPodSandbox default/web: <the runtime's words>".
@@ -123,6 +124,15 @@ func Unavailable(err error) bool {
 	}
 	// containerd 1.6 returns this with code Unknown while its CRI service recovers.
 	return status.Code(err) == codes.Unavailable || strings.Contains(err.Error(), "server is not initialized yet")
+}
+
+// BrokenOff reports whether the start of a container was broken off, because its caller ended or did
+// not wait any longer. containerd, unlike CRI-O, does that, and takes the container for one that has
+// exited. It has only these words for it, last of all but the code.
+func BrokenOff(st *rt.ContainerStatus) bool {
+	said := strings.TrimSuffix(st.Message, ": unknown")
+	return st.State == rt.ContainerState_CONTAINER_EXITED && st.Reason == "StartError" && st.StartedAt == 0 &&
+		(strings.HasSuffix(said, context.Canceled.Error()) || strings.HasSuffix(said, context.DeadlineExceeded.Error()))
 }
 
 // NameReserved reports whether the name of a sandbox or container to create is taken: by an earlier
