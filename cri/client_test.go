@@ -531,3 +531,13 @@ func TestAStartThatWasBrokenOffIsToldFromOneThatFailed(t *testing.T) {
 		}
 	}
 }
+
+// CRI-O says so of a name that it makes something under for a call before, whose caller left.
+func TestANameIsNotReservedByOthersWhileTheRuntimeMakesIt(t *testing.T) {
+	r := critest.New(t)
+	r.Fault(critest.On("RunPodSandbox").Fail(codes.DeadlineExceeded, `a request timed out and is still worked on: pod sandbox name "web" is reserved: name is reserved`))
+	_, err := cri.New(r.Conn()).RunSandbox(t.Context(), podConfig("web", nil), "")
+	if !cri.Busy(err) || cri.NameReserved(err) {
+		t.Errorf("%v: busy %v, reserved %v", err, cri.Busy(err), cri.NameReserved(err))
+	}
+}

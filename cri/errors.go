@@ -136,9 +136,10 @@ func BrokenOff(st *rt.ContainerStatus) bool {
 }
 
 // NameReserved reports whether the name of a sandbox or container to create is taken: by an earlier
-// call that has not ended, or by an object that the caller may not see.
+// call that has not ended, or by an object that the caller may not see. Where CRI-O waits for the end
+// of an earlier call until its caller leaves, that makes the object and no other one has the name.
 func NameReserved(err error) bool {
-	return Busy(err) && (strings.Contains(err.Error(), "failed to reserve") || strings.Contains(err.Error(), "name is reserved"))
+	return Busy(err) && status.Code(err) != codes.DeadlineExceeded && (strings.Contains(err.Error(), "failed to reserve") || strings.Contains(err.Error(), "name is reserved"))
 }
 
 // Busy reports whether the runtime is working on the same object for an earlier call: that sandbox
