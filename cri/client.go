@@ -1,7 +1,7 @@
 // Package cri is a typed client for the CRI: sandboxes, containers, images and events of a
 // container runtime. It knows no pods and keeps no state beyond one connection. Every call has its
-// own deadline; every error names the call and its object, carries the runtime's own words and
-// unwraps to the gRPC status.
+// own deadline, which grows with what calls of its kind need; every error names the call and its
+// object, carries the runtime's own words and unwraps to the gRPC status.
 package cri
 
 import (
@@ -23,7 +23,8 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Timeouts bounds each kind of call. A shorter deadline of the caller's context wins.
+// Timeouts bounds each kind of call, until calls have needed longer. A shorter deadline of the
+// caller's context wins.
 type Timeouts struct {
 	Query  time.Duration // version, status, lists, image status
 	Run    time.Duration // RunPodSandbox: CNI plugins may be slow
@@ -57,11 +58,13 @@ type Client struct {
 	closer  io.Closer   // nil: the connection belongs to the caller of New
 	dialer  *dialer     // nil: likewise
 	isCRIO  atomic.Bool // according to its last answer
+
+	patience patience
 }
 
 // New returns a client on a connection that remains the caller's to close.
 func New(conn grpc.ClientConnInterface) *Client {
-	c := &Client{Timeouts: DefaultTimeouts()}
+	c := &Client{Timeouts: DefaultTimeouts(), patience: patience{needs: map[string]time.Duration{}}}
 	conn = observed{conn, c}
 	c.runtime, c.images = rt.NewRuntimeServiceClient(conn), rt.NewImageServiceClient(conn)
 	return c

@@ -510,3 +510,34 @@ func TestARuntimeThatHangsIsToldInPlainWords(t *testing.T) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }
+
+// These are containerd's words of 1.6 and 2.4 for starts whose callers went away or met a deadline,
+// and for one that failed by itself.
+func TestAStartThatWasBrokenOffIsToldFromOneThatFailed(t *testing.T) {
+	for said, want := range map[string]bool{
+		"failed to create containerd task: failed to create shim task: context canceled":                   true,
+		"failed to create containerd task: failed to create shim task: context deadline exceeded: unknown": true,
+		`failed to start containerd task "920f": context canceled: unknown`:                                true,
+		`failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec: "context canceled": executable file not found in $PATH: unknown`: false,
+		"": false,
+	} {
+		st := &rt.ContainerStatus{State: rt.ContainerState_CONTAINER_EXITED, Reason: "StartError", ExitCode: 128, Message: said}
+		if got := cri.BrokenOff(st); got != want {
+			t.Errorf("%q: %v", said, got)
+		}
+		st.Reason = "Error" // the words are those of a program
+		if cri.BrokenOff(st) {
+			t.Errorf("%q: a program that ended was broken off", said)
+		}
+	}
+}
+
+// CRI-O says so of a name that it makes something under for a call before, whose caller left.
+func TestANameIsNotReservedByOthersWhileTheRuntimeMakesIt(t *testing.T) {
+	r := critest.New(t)
+	r.Fault(critest.On("RunPodSandbox").Fail(codes.DeadlineExceeded, `a request timed out and is still worked on: pod sandbox name "web" is reserved: name is reserved`))
+	_, err := cri.New(r.Conn()).RunSandbox(t.Context(), podConfig("web", nil), "")
+	if !cri.Busy(err) || cri.NameReserved(err) {
+		t.Errorf("%v: busy %v, reserved %v", err, cri.Busy(err), cri.NameReserved(err))
+	}
+}

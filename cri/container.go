@@ -13,14 +13,14 @@ import (
 // the configuration with which the sandbox was run.
 func (c *Client) CreateContainer(ctx context.Context, sandbox string, config *rt.ContainerConfig, pod *rt.PodSandboxConfig) (id string, err error) {
 	object := podName(pod) + "/" + config.GetMetadata().GetName()
-	r, err := call(ctx, "CreateContainer", object, c.makeIn(c.Timeouts.Create), c.runtime.CreateContainer,
+	r, err := call(ctx, "CreateContainer", object, c.makeIn(c.changes("CreateContainer", c.Timeouts.Create)), c.runtime.CreateContainer,
 		&rt.CreateContainerRequest{PodSandboxId: sandbox, Config: config, SandboxConfig: pod})
 	return r.GetContainerId(), whole(r.GetContainerId() != "", err, "CreateContainer", object, "an id")
 }
 
 // StartContainer starts a created container. A container can be started only once.
 func (c *Client) StartContainer(ctx context.Context, id string) error {
-	_, err := call(ctx, "StartContainer", short(id), c.Timeouts.Create, c.runtime.StartContainer,
+	_, err := call(ctx, "StartContainer", short(id), c.changes("StartContainer", c.Timeouts.Create), c.runtime.StartContainer,
 		&rt.StartContainerRequest{ContainerId: id})
 	return err
 }
@@ -38,7 +38,7 @@ func (c *Client) StopContainer(ctx context.Context, id string, grace time.Durati
 
 // RemoveContainer removes a container, killing it if it runs. A missing container is not an error.
 func (c *Client) RemoveContainer(ctx context.Context, id string) error {
-	_, err := call(ctx, "RemoveContainer", short(id), c.Timeouts.Remove, c.runtime.RemoveContainer,
+	_, err := call(ctx, "RemoveContainer", short(id), c.changes("RemoveContainer", c.Timeouts.Remove), c.runtime.RemoveContainer,
 		&rt.RemoveContainerRequest{ContainerId: id})
 	return unlessGone(err)
 }
@@ -56,7 +56,7 @@ func (c *Client) KillCreated(ctx context.Context, ids ...string) {
 
 // UpdateContainer changes the resources of a running container.
 func (c *Client) UpdateContainer(ctx context.Context, id string, r *rt.LinuxContainerResources) error {
-	_, err := call(ctx, "UpdateContainerResources", short(id), c.Timeouts.Create, c.runtime.UpdateContainerResources,
+	_, err := call(ctx, "UpdateContainerResources", short(id), c.changes("UpdateContainerResources", c.Timeouts.Create), c.runtime.UpdateContainerResources,
 		&rt.UpdateContainerResourcesRequest{ContainerId: id, Linux: r})
 	return err
 }
@@ -73,7 +73,7 @@ func (c *Client) Containers(ctx context.Context, labels map[string]string) ([]*r
 // ContainerStatus returns the status of a container, with its times, exit code and reason. It is
 // never nil without an error.
 func (c *Client) ContainerStatus(ctx context.Context, id string) (*rt.ContainerStatus, error) {
-	r, err := call(ctx, "ContainerStatus", short(id), c.Timeouts.Query, c.runtime.ContainerStatus,
+	r, err := call(ctx, "ContainerStatus", short(id), c.asks("ContainerStatus"), c.runtime.ContainerStatus,
 		&rt.ContainerStatusRequest{ContainerId: id})
 	return r.GetStatus(), whole(r.GetStatus() != nil, err, "ContainerStatus", short(id), "a status")
 }
@@ -81,7 +81,7 @@ func (c *Client) ContainerStatus(ctx context.Context, id string) (*rt.ContainerS
 // ContainerPID returns the process id of the first process of a container, as the runtime sees it; 0
 // if the runtime does not report it. CRI-O and containerd do, in JSON of their own.
 func (c *Client) ContainerPID(ctx context.Context, id string) (int, error) {
-	r, err := call(ctx, "ContainerStatus", short(id), c.Timeouts.Query, c.runtime.ContainerStatus,
+	r, err := call(ctx, "ContainerStatus", short(id), c.asks("ContainerStatus"), c.runtime.ContainerStatus,
 		&rt.ContainerStatusRequest{ContainerId: id, Verbose: true})
 	if err != nil {
 		return 0, err
@@ -98,7 +98,7 @@ func (c *Client) ContainerPID(ctx context.Context, id string) (int, error) {
 // ReopenContainerLog has the runtime reopen a running container's log at its path, and returns when
 // it has.
 func (c *Client) ReopenContainerLog(ctx context.Context, id string) error {
-	_, err := call(ctx, "ReopenContainerLog", short(id), c.Timeouts.Query, c.runtime.ReopenContainerLog,
+	_, err := call(ctx, "ReopenContainerLog", short(id), c.asks("ReopenContainerLog"), c.runtime.ReopenContainerLog,
 		&rt.ReopenContainerLogRequest{ContainerId: id})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // callError is the error of a failed call: "RunPodSandbox default/web: <the runtime's words>".
@@ -125,10 +126,20 @@ func Unavailable(err error) bool {
 	return status.Code(err) == codes.Unavailable || strings.Contains(err.Error(), "server is not initialized yet")
 }
 
+// BrokenOff reports whether the start of a container was broken off, because its caller ended or did
+// not wait any longer. containerd, unlike CRI-O, does that, and takes the container for one that has
+// exited. It has only these words for it, last of all but the code.
+func BrokenOff(st *rt.ContainerStatus) bool {
+	said := strings.TrimSuffix(st.Message, ": unknown")
+	return st.State == rt.ContainerState_CONTAINER_EXITED && st.Reason == "StartError" && st.StartedAt == 0 &&
+		(strings.HasSuffix(said, context.Canceled.Error()) || strings.HasSuffix(said, context.DeadlineExceeded.Error()))
+}
+
 // NameReserved reports whether the name of a sandbox or container to create is taken: by an earlier
-// call that has not ended, or by an object that the caller may not see.
+// call that has not ended, or by an object that the caller may not see. Where CRI-O waits for the end
+// of an earlier call until its caller leaves, that makes the object and no other one has the name.
 func NameReserved(err error) bool {
-	return Busy(err) && (strings.Contains(err.Error(), "failed to reserve") || strings.Contains(err.Error(), "name is reserved"))
+	return Busy(err) && status.Code(err) != codes.DeadlineExceeded && (strings.Contains(err.Error(), "failed to reserve") || strings.Contains(err.Error(), "name is reserved"))
 }
 
 // Busy reports whether the runtime is working on the same object for an earlier call: that sandbox

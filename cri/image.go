@@ -9,7 +9,7 @@ import (
 
 // Image returns a local image, or nil without an error if it is absent.
 func (c *Client) Image(ctx context.Context, image *rt.ImageSpec) (*rt.Image, error) {
-	r, err := call(ctx, "ImageStatus", image.GetImage(), c.Timeouts.Query, c.images.ImageStatus,
+	r, err := call(ctx, "ImageStatus", image.GetImage(), c.asks("ImageStatus"), c.images.ImageStatus,
 		&rt.ImageStatusRequest{Image: image})
 	return r.GetImage(), err
 }
@@ -24,14 +24,14 @@ func (c *Client) PullImage(ctx context.Context, image *rt.ImageSpec, auth *rt.Au
 
 // Images lists all images of the runtime, including those that other programs pulled.
 func (c *Client) Images(ctx context.Context) ([]*rt.Image, error) {
-	r, err := call(ctx, "ListImages", "", c.Timeouts.Query, c.images.ListImages, &rt.ListImagesRequest{})
+	r, err := call(ctx, "ListImages", "", c.asks("ListImages"), c.images.ListImages, &rt.ListImagesRequest{})
 	return r.GetImages(), err
 }
 
 // RemoveImage removes an image with all its names. A missing image is not an error. Containers
 // created from it keep running.
 func (c *Client) RemoveImage(ctx context.Context, id string) error {
-	_, err := call(ctx, "RemoveImage", id, c.Timeouts.Remove, c.images.RemoveImage,
+	_, err := call(ctx, "RemoveImage", id, c.changes("RemoveImage", c.Timeouts.Remove), c.images.RemoveImage,
 		&rt.RemoveImageRequest{Image: &rt.ImageSpec{Image: id}})
 	return unlessGone(err)
 }
@@ -63,7 +63,7 @@ type CRIOInfo struct {
 // that and the sandbox image. A containerd before 1.7 has no CDI, and no folders of its specifications; one in
 // which it can be turned off says in enableCDI whether it is.
 func (c *Client) Info(ctx context.Context) (Info, error) {
-	r, err := call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{Verbose: true})
+	r, err := call(ctx, "Status", "", c.asks("Status"), c.runtime.Status, &rt.StatusRequest{Verbose: true})
 	if err != nil {
 		return Info{}, err
 	}

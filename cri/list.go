@@ -83,7 +83,7 @@ func (c *Client) ListContainers(ctx context.Context, labels map[string]string, l
 	do := func(ctx context.Context, in *rt.ListContainersRequest, _ ...grpc.CallOption) (*rt.ListContainersResponse, error) {
 		return c.runtime.ListContainers(ctx, in, grpc.ForceCodecV2(d))
 	}
-	r, err := call(ctx, "ListContainers", "", c.Timeouts.Query, do,
+	r, err := call(ctx, "ListContainers", "", c.asks("ListContainers"), do,
 		&rt.ListContainersRequest{Filter: &rt.ContainerFilter{LabelSelector: labels}})
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (c *Client) ListSandboxes(ctx context.Context, labels map[string]string, l 
 	do := func(ctx context.Context, in *rt.ListPodSandboxRequest, _ ...grpc.CallOption) (*rt.ListPodSandboxResponse, error) {
 		return c.runtime.ListPodSandbox(ctx, in, grpc.ForceCodecV2(d))
 	}
-	r, err := call(ctx, "ListPodSandbox", "", c.Timeouts.Query, do,
+	r, err := call(ctx, "ListPodSandbox", "", c.asks("ListPodSandbox"), do,
 		&rt.ListPodSandboxRequest{Filter: &rt.PodSandboxFilter{LabelSelector: labels}})
 	if err != nil {
 		return nil, err

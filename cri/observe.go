@@ -22,7 +22,9 @@ type observed struct {
 func (o observed) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	start := time.Now()
 	err := o.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
-	o.client.tell(path.Base(method), start, err)
+	call := path.Base(method)
+	o.client.patience.ended(ctx, call, time.Since(start), err)
+	o.client.tell(call, start, err)
 	return err
 }
 

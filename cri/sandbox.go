@@ -15,7 +15,7 @@ import (
 
 // Version returns the runtime's name and version.
 func (c *Client) Version(ctx context.Context) (*rt.VersionResponse, error) {
-	r, err := call(ctx, "Version", "", c.Timeouts.Query, c.runtime.Version, &rt.VersionRequest{})
+	r, err := call(ctx, "Version", "", c.asks("Version"), c.runtime.Version, &rt.VersionRequest{})
 	if Unimplemented(err) {
 		err = fmt.Errorf("%w: %s", err, WithoutCRI)
 	}
@@ -34,20 +34,20 @@ const WithoutCRI = "it runs, but without CRI v1: CRI-O before 1.21 has none; con
 // Status returns the runtime's conditions, such as rt.RuntimeReady. An answer without a status does
 // not mean that the runtime is ready.
 func (c *Client) Status(ctx context.Context) (*rt.StatusResponse, error) {
-	r, err := call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{})
+	r, err := call(ctx, "Status", "", c.asks("Status"), c.runtime.Status, &rt.StatusRequest{})
 	return r, whole(r.GetStatus() != nil, err, "Status", "", "a status")
 }
 
 // RuntimeConfig returns the runtime's configuration: its cgroup driver. Older runtimes do not have
 // the call (see Unimplemented).
 func (c *Client) RuntimeConfig(ctx context.Context) (*rt.RuntimeConfigResponse, error) {
-	return call(ctx, "RuntimeConfig", "", c.Timeouts.Query, c.runtime.RuntimeConfig, &rt.RuntimeConfigRequest{})
+	return call(ctx, "RuntimeConfig", "", c.asks("RuntimeConfig"), c.runtime.RuntimeConfig, &rt.RuntimeConfigRequest{})
 }
 
 // RunSandbox creates and starts a sandbox and returns its id. An empty handler selects the
 // runtime's default.
 func (c *Client) RunSandbox(ctx context.Context, config *rt.PodSandboxConfig, handler string) (id string, err error) {
-	r, err := call(ctx, "RunPodSandbox", podName(config), c.makeIn(c.Timeouts.Run), c.runtime.RunPodSandbox,
+	r, err := call(ctx, "RunPodSandbox", podName(config), c.makeIn(c.changes("RunPodSandbox", c.Timeouts.Run)), c.runtime.RunPodSandbox,
 		&rt.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
 	return r.GetPodSandboxId(), whole(r.GetPodSandboxId() != "", err, "RunPodSandbox", podName(config), "an id")
 }
@@ -55,7 +55,7 @@ func (c *Client) RunSandbox(ctx context.Context, config *rt.PodSandboxConfig, ha
 // StopSandbox kills the processes in the sandbox and tears down its network. A stopped or missing
 // sandbox is not an error.
 func (c *Client) StopSandbox(ctx context.Context, id string) error {
-	_, err := call(ctx, "StopPodSandbox", short(id), c.Timeouts.Stop, c.runtime.StopPodSandbox,
+	_, err := call(ctx, "StopPodSandbox", short(id), c.changes("StopPodSandbox", c.Timeouts.Stop), c.runtime.StopPodSandbox,
 		&rt.StopPodSandboxRequest{PodSandboxId: id})
 	return unlessGone(err)
 }
@@ -63,7 +63,7 @@ func (c *Client) StopSandbox(ctx context.Context, id string) error {
 // RemoveSandbox removes the sandbox with all its containers, killing those that run. A missing
 // sandbox is not an error.
 func (c *Client) RemoveSandbox(ctx context.Context, id string) error {
-	_, err := call(ctx, "RemovePodSandbox", short(id), c.Timeouts.Remove, c.runtime.RemovePodSandbox,
+	_, err := call(ctx, "RemovePodSandbox", short(id), c.changes("RemovePodSandbox", c.Timeouts.Remove), c.runtime.RemovePodSandbox,
 		&rt.RemovePodSandboxRequest{PodSandboxId: id})
 	return unlessGone(err)
 }
@@ -80,7 +80,7 @@ func (c *Client) Sandboxes(ctx context.Context, labels map[string]string) ([]*rt
 // SandboxStatus returns the status of a sandbox, with its addresses. It is never nil without an
 // error; its fields may be.
 func (c *Client) SandboxStatus(ctx context.Context, id string) (*rt.PodSandboxStatus, error) {
-	r, err := call(ctx, "PodSandboxStatus", short(id), c.Timeouts.Query, c.runtime.PodSandboxStatus,
+	r, err := call(ctx, "PodSandboxStatus", short(id), c.asks("PodSandboxStatus"), c.runtime.PodSandboxStatus,
 		&rt.PodSandboxStatusRequest{PodSandboxId: id})
 	return r.GetStatus(), whole(r.GetStatus() != nil, err, "PodSandboxStatus", short(id), "a status")
 }

@@ -26,6 +26,7 @@ const (
 	CauseCgroup  Cause = "cgroup"    // its pod's cgroup is gone
 	CauseLost    Cause = "lost"      // the runtime does not know its state
 	CauseUpdate  Cause = "update"    // another version of it was accepted
+	CauseBroken  Cause = "broken"    // its start was broken off
 )
 
 // Reasons of kill decisions, for a person. Checkpoints on disk contain them.

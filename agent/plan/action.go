@@ -96,14 +96,14 @@ type Action struct {
 	Marks   map[string]string
 	Change  *update.Verdict   // of an update
 	Hooked  map[string]string // of an update: see checkpoint.Updated
-	Excused []string          // of an interruption or a restart request: the containers of a Job whose attempts do not count
+	Excused []string          // of an interruption, a restart request or a start that was broken off: the containers of a Job whose attempts do not count
 	// Revision is the revision of the pod's version, for a start or a resize.
 	Revision int
 	Verdict  checkpoint.Result // for an end
 	Cause    checkpoint.Cause  // for a stop or a kill decision
 	Reason   string            // for a person
 	Text     string            // for a kill decision: the message of the probe or the hook; for a reload: of what it is told, see objects.Set.EnvOf
-	Asked    bool              // for a kill decision: a restart request, see KillDecision.Requested
+	Asked    bool              // for a kill decision: see KillDecision.Requested
 }
 
 func (a Action) String() string {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	v1 "k8s.io/api/core/v1"
+	"slices"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/pleg"
@@ -50,7 +51,7 @@ func (s *Facts) resultWithoutSandbox(i *pleg.Instance, phase v1.PodPhase) checkp
 	if s.CgroupGone && phase == v1.PodFailed {
 		return checkpoint.Result{Phase: phase, Reason: ReasonCgroupGone, Message: messageCgroupGone, Why: whyCgroupGone}
 	}
-	if i == nil || len(i.Containers) == 0 {
+	if i == nil || !slices.ContainsFunc(i.Containers, wasStarted) {
 		return checkpoint.Result{Phase: phase, Why: whyEarlierBoot}
 	}
 	return checkpoint.Result{Phase: phase, Why: endReason(s.Pod.Pod, i, phase)}

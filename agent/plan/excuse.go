@@ -2,6 +2,7 @@ package plan
 
 import (
 	"monopod/agent/checkpoint"
+	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 )
 
@@ -40,6 +41,9 @@ func (s *Facts) FetchesForUpdate() bool {
 func (s *Facts) RestartsByOthers() bool {
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {
 		n := s.Instance().Newest(c.Name)
+		if n != nil && n.BrokenOff {
+			return true
+		}
 		if n == nil || n.Kill == nil {
 			continue
 		}
@@ -49,4 +53,23 @@ func (s *Facts) RestartsByOthers() bool {
 		}
 	}
 	return false
+}
+
+const whyBroken = "its start was broken off, as the agent ended or did not wait any longer"
+
+// planBroken excuses containers of a Job whose starts were broken off. It reports whether there are
+// some.
+func (s *Facts) planBroken(p *Plan, i *pleg.Instance) bool {
+	var marks []Action
+	for _, c := range podspec.AllContainers(s.Pod.Pod) {
+		n := i.Newest(c.Name)
+		if n == nil || !n.BrokenOff {
+			continue
+		}
+		if names := s.excused(i, c.Name); len(names) > 0 {
+			marks = append(marks, Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: c.Name, Cause: checkpoint.CauseBroken, Excused: names, Reason: whyBroken, Asked: true})
+		}
+	}
+	p.then(marks...)
+	return len(marks) > 0
 }

@@ -92,7 +92,7 @@ func (s *Facts) excused(i *pleg.Instance, of ...string) (names []string) {
 		return nil
 	}
 	for _, name := range of {
-		if n := i.Newest(name); n != nil && (n.Alive() || Succeeded(n)) && !askedToStart(n) {
+		if n := i.Newest(name); n != nil && (n.Alive() || n.BrokenOff || Succeeded(n)) && !askedToStart(n) {
 			names = append(names, name)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 // that ended by an interruption do not count.
 func isSpent(pod *v1.Pod, n *pleg.Container) bool {
 	r, ok := annotations.JobRetriesOf(pod)
-	return ok && n.Attempt >= r.Limit+n.Excused && !askedToStart(n)
+	return ok && n.Attempt >= r.Limit+n.Excused && !n.BrokenOff && !askedToStart(n)
 }
 
 const messageBackoffLimit = "Job has reached the specified backoff limit"

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -42,6 +43,9 @@ func (s *Facts) planRunning(p *Plan) {
 		if waits && i == nil {
 			return // without a checkpoint a restarted agent would not know the pod
 		}
+	}
+	if s.planBroken(p, i) {
+		return
 	}
 	if v := s.result(p, i); v != nil {
 		s.planEnd(p, i, *v)
@@ -142,7 +146,7 @@ func (s *Facts) endedWithSandbox(i *pleg.Instance) (v1.PodPhase, bool) {
 	switch {
 	case pod.Spec.RestartPolicy != v1.RestartPolicyNever:
 		return "", false
-	case i == nil || len(i.Containers) == 0:
+	case i == nil || !slices.ContainsFunc(i.Containers, wasStarted):
 		return cmp.Or(s.Reported, v1.PodFailed), s.ranInEarlierBoot()
 	case i.Sandbox() == nil:
 		return "", false
@@ -150,6 +154,11 @@ func (s *Facts) endedWithSandbox(i *pleg.Instance) (v1.PodPhase, bool) {
 		return v1.PodSucceeded, true
 	}
 	return v1.PodFailed, true
+}
+
+// wasStarted reports whether a container came to run.
+func wasStarted(c pleg.Container) bool {
+	return c.State != rt.ContainerState_CONTAINER_CREATED && !c.BrokenOff
 }
 
 // NotesBoot reports whether the checkpoint keeps the boot in which a pod starts, see
@@ -263,8 +272,11 @@ func (s *Facts) planContainers(p *Plan, i *pleg.Instance) {
 }
 
 func ExitReason(c *pleg.Container) string {
-	if c.Kill != nil {
+	switch {
+	case c.Kill != nil:
 		return c.Kill.Reason
+	case c.BrokenOff:
+		return whyBroken
 	}
 	return fmt.Sprintf("it exited with %d (%s)", c.ExitCode, c.Reason)
 }

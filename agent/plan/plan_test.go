@@ -198,6 +198,8 @@ func TestPlan(t *testing.T) {
 			c.Reason, c.Started = "StartError", time.Time{}
 			return c
 		}())}, "|a waits: CrashLoopBackOff|wake in 10s"},
+		{"a start that was broken off does not wait", scene{Pod: pod(always, "a"), Accepted: true, Here: world(with(exit("a", 1, 128, 0, "0s"), broken))}, "start container a#2 after 0s"},
+		{"nor does it end a pod under Never", scene{Pod: pod(never, "a"), Accepted: true, Here: world(with(exit("a", 0, 128, 0, ""), broken))}, "start container a#1"},
 		{"a clock set back does not make it wait longer", scene{Pod: pod(always, "a"), Accepted: true, Here: world(exit("a", 1, 1, -24*time.Hour, "0s"))}, "|a waits: CrashLoopBackOff|wake in 10s"},
 		{"exit code 0 restarts under Always", scene{Pod: pod(always, "a"), Accepted: true, Here: world(exit("a", 0, 0, 0, ""))}, "start container a#1 after 0s"},
 		{"exit code 1 restarts under OnFailure", scene{Pod: pod(onFailure, "a"), Accepted: true, Here: world(exit("a", 0, 1, 0, ""))}, "start container a#1 after 0s"},
@@ -327,3 +329,5 @@ func TestRemovalsSayWhy(t *testing.T) {
 		}
 	}
 }
+
+func broken(c *pleg.Container) { c.Reason, c.Started, c.BrokenOff = "StartError", time.Time{}, true }

@@ -26,7 +26,7 @@ const CrashLoop = "CrashLoopBackOff"
 // MayRestart reports whether a container that exited starts again (kubelet:
 // ShouldContainerBeRestarted).
 func MayRestart(pod *v1.Pod, c *v1.Container, n *pleg.Container) bool {
-	if !n.Exited() || podspec.IsSidecar(pod, c) {
+	if !n.Exited() || podspec.IsSidecar(pod, c) || n.BrokenOff {
 		return true
 	}
 	if isSpent(pod, n) {
@@ -67,12 +67,14 @@ func allSucceeded(pod *v1.Pod, i *pleg.Instance) bool {
 // next returns when the attempt after n may start, and the mark of that attempt. The mark is an
 // annotation in the runtime, so that a restarted agent continues the back-off. It is the last wait
 // and not a date: a changed maximum applies to a container that already waits. A container that
-// died with its sandbox does not wait.
+// died with its sandbox, or whose start was broken off, does not wait.
 func (b BackOff) next(n *pleg.Container, sandbox string, now time.Time) (from time.Time, mark string) {
-	if n == nil || askedToStart(n) {
+	switch {
+	case n != nil && n.BrokenOff:
+		return time.Time{}, n.BackOff
+	case n == nil || askedToStart(n):
 		return time.Time{}, ""
-	}
-	if n.Sandbox != sandbox {
+	case n.Sandbox != sandbox:
 		return time.Time{}, n.BackOff
 	}
 	last, err := time.ParseDuration(n.BackOff)

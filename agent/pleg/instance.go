@@ -93,8 +93,9 @@ type Container struct {
 	Kill              *checkpoint.KillDecision // nil: none
 	OOM               *oom.Kill                // of one of its processes, by which it ended; nil: none is known
 	Lost              bool                     // its state is unknown: the runtime lists it as running, and its process is gone
+	BrokenOff         bool                     // its start was, see cri.BrokenOff: that is no failure of its own
 	Outdated          bool                     // a later version of it was accepted
-	Excused           uint32                   // the number of attempts that a stop or a restart request has ended
+	Excused           uint32                   // the number of attempts that did not end by themselves
 	Status            *rt.ContainerStatus
 }
 

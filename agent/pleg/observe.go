@@ -137,7 +137,7 @@ func (o *Observer) container(ctx context.Context, c *rt.Container) (Container, e
 	out := Container{
 		ID: c.Id, Name: c.Metadata.GetName(), Sandbox: c.PodSandboxId, Attempt: c.Metadata.GetAttempt(), State: st.State,
 		Created: stamp(c.CreatedAt), Started: known.started, Finished: known.finished,
-		ExitCode: st.ExitCode, Reason: st.Reason, Message: st.Message,
+		ExitCode: st.ExitCode, Reason: st.Reason, Message: st.Message, BrokenOff: cri.BrokenOff(st),
 		Image: st.Image.GetImage(), ImageRef: st.ImageRef, BackOff: c.Annotations[podspec.AnnBackoff], EnvObjects: c.Annotations[podspec.AnnEnvObjects],
 		PreStop: c.Annotations[podspec.AnnPreStop], Ports: c.Annotations[podspec.AnnPorts], Status: st,
 	}

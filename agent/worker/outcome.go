@@ -158,7 +158,7 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 	}
 	if s.Pod != nil && plan.OfDesired(a.Key(), s.Pod) {
 		w.pod.events.RecordFailure(s, a, f, err)
-		if i == nil || i.Reason != image.ImagePullBackOff { // else nothing was tried
+		if (i == nil || i.Reason != image.ImagePullBackOff) && !isUnanswered(err) { // else nothing was tried, or answered
 			w.pod.shared.StartFailed(w.pod.key, a.Key(), f.Count, why.Reason, why.Message.String())
 		}
 	} else {
@@ -168,6 +168,10 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 		w.logOf(a).Warn(what+" failed", "reason", f.Reason, "err", err)
 	}
 }
+
+// isUnanswered reports whether the runtime did not say how a call ended: it is slow, or still works on
+// an earlier one.
+func isUnanswered(err error) bool { return errors.Is(err, context.DeadlineExceeded) || cri.Busy(err) }
 
 // isNewFailure reports whether a failure of an action is to be logged, and counts it as logged.
 func (w *Worker) isNewFailure(a plan.Action, f plan.Failure) bool {
