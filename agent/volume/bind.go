@@ -20,39 +20,60 @@ func bind(root, uid string, source *os.File, s SubPathMount, mounts *mountTable)
 	if err != nil {
 		return "", err
 	}
-	if done, err := freeTarget(target, want, mounts); done || err != nil {
-		return target, err
-	}
-	if err := makeTarget(target, want.IsDir()); err != nil {
+	has, err := mounts.below(target)
+	if err != nil {
 		return "", err
 	}
-	if err := unix.Mount(self(source), target, "", unix.MS_BIND, ""); err != nil {
-		return "", &fs.PathError{Op: "bind", Path: target, Err: err}
+	if !isBound(target, want, s.Shared, has) {
+		if err := bindAt(target, source, want.IsDir(), has); err != nil {
+			return "", err
+		}
 	}
 	if !s.Shared {
-		// Otherwise the unmount of nested mounts in TearDown would propagate to the machine.
-		if err := unix.Mount("", target, "", unix.MS_SLAVE, ""); err != nil {
-			return "", &fs.PathError{Op: "make slave", Path: target, Err: err}
-		}
+		err = makeSlave(target)
 	}
-	return target, nil
+	return target, err
 }
 
-// freeTarget unmounts the target, unless the right file is mounted there: then done is true.
-func freeTarget(target string, want fs.FileInfo, mounts *mountTable) (done bool, err error) {
-	has, err := mounts.below(target)
-	if err != nil || len(has) == 0 {
-		return false, err
+// isBound reports whether the right file is mounted at the target, and shared if that is wanted. has
+// are the mounts at the target and below.
+func isBound(target string, want fs.FileInfo, shared bool, has []mountPoint) bool {
+	if len(has) == 0 || shared && !has[0].shared {
+		return false
 	}
-	if i, err := os.Stat(target); err == nil && os.SameFile(i, want) {
-		return true, nil
-	}
-	for range has {
-		if err := unmount(target); err != nil {
-			return false, err
+	i, err := os.Stat(target)
+	return err == nil && os.SameFile(i, want)
+}
+
+// bindAt mounts the open file at the target in place of what is mounted there.
+func bindAt(target string, source *os.File, dir bool, has []mountPoint) error {
+	for _, m := range has {
+		if m.path != has[0].path { // mounted in the volume, and goes with it
+			continue
+		}
+		if err := makeSlave(m.path); err != nil {
+			return err
+		}
+		if err := unix.Unmount(m.path, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH); err != nil {
+			return &fs.PathError{Op: "unmount", Path: m.path, Err: err}
 		}
 	}
-	return false, nil
+	if err := makeTarget(target, dir); err != nil {
+		return err
+	}
+	if err := unix.Mount(self(source), target, "", unix.MS_BIND, ""); err != nil {
+		return &fs.PathError{Op: "bind", Path: target, Err: err}
+	}
+	return nil
+}
+
+// makeSlave keeps unmounts of what is mounted below the target, as in TearDown, from propagating to
+// the machine.
+func makeSlave(target string) error {
+	if err := unix.Mount("", target, "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
+		return &fs.PathError{Op: "make slave", Path: target, Err: err}
+	}
+	return nil
 }
 
 // makeTarget creates an empty directory or file to mount on; it removes a left-over of the other

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -83,6 +84,43 @@ func TestTearDownLeavesTheHostPathOfASubPath(t *testing.T) {
 	gone(t, filepath.Join(root, "pods/u1"))
 	kept(t, filepath.Join(host, "sub/file"))
 	kept(t, filepath.Join(inner, "file"))
+}
+
+// An edit of a container's mountPropagation restarts the container, and the pod keeps its binds. What
+// the machine or the container mounted in the volume meanwhile stays there.
+func TestASubPathFollowsItsMountPropagation(t *testing.T) {
+	for _, order := range [][]bool{{false, true, true, false}, {true, false, false, true, false}} {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			root := testRoot(t)
+			host := t.TempDir()
+			inner := filepath.Join(host, "sub/inner")
+			must(t, unix.Mount("tmpfs", host, "tmpfs", 0, "size=65536"))
+			defer unix.Unmount(host, unix.MNT_DETACH)
+			must(t, unix.Mount("", host, "", unix.MS_SHARED, ""))
+			must(t, os.MkdirAll(inner, 0o755))
+			must(t, Prepare(root, "u1"))
+			s := subPathOf(Mount{HostPath: host}, "sub")
+			for k, shared := range order {
+				s.Shared = shared
+				target, err := subPath(root, "u1", s, newMountTable(PodDir(root, "u1")))
+				must(t, err)
+				below, err := mountsBelow(target)
+				must(t, err)
+				if len(below) == 0 || below[0].shared != shared {
+					t.Errorf("try %d: mounted %+v", k, below)
+				}
+				if k == 0 {
+					must(t, unix.Mount("tmpfs", inner, "tmpfs", 0, "size=65536"))
+					defer unix.Unmount(inner, unix.MNT_DETACH)
+					must(t, os.WriteFile(filepath.Join(inner, "file"), nil, 0o600))
+					kept(t, filepath.Join(target, "inner/file"))
+				}
+				kept(t, filepath.Join(inner, "file"))
+			}
+			must(t, TearDown(t.Context(), root, "u1"))
+			kept(t, filepath.Join(inner, "file"))
+		})
+	}
 }
 
 func TestSubPathStaysInItsVolume(t *testing.T) {

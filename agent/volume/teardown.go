@@ -72,11 +72,19 @@ func unmountBelow(ctx context.Context, dir string) error {
 			return fmt.Errorf("cannot remove %s: something is mounted at %s", dir, m.path)
 		}
 	}
+	for _, m := range below {
+		if !m.shared || !strings.HasPrefix(m.path, filepath.Join(dir, subPathDir)+"/") {
+			continue
+		}
+		if err := makeSlave(m.path); err != nil {
+			return err
+		}
+	}
 	for _, m := range slices.Backward(below) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := release(dir, m); err != nil {
+		if err := release(m); err != nil {
 			return err
 		}
 	}
@@ -87,9 +95,8 @@ func unmountBelow(ctx context.Context, dir string) error {
 	return err
 }
 
-// ours reports whether the mount was made by SetUp or SubPath. Mounts of the machine inside of a
-// hostPath are visible below its subPath, too; they may be unmounted there unless that would
-// propagate to the machine.
+// ours reports whether the mount was made by SetUp or SubPath. What the machine or a container mounted
+// in a hostPath is visible below its subPath, too: it is unmounted there alone.
 func ours(dir string, m mountPoint) bool {
 	rel, err := filepath.Rel(dir, m.path)
 	if err != nil {
@@ -103,7 +110,7 @@ func ours(dir string, m mountPoint) bool {
 		}
 		return len(e) == 3 && m.kind == "tmpfs" && slices.Contains([]string{emptyDirPlugin, secretPlugin, downwardPlugin, projectedPlugin}, e[1])
 	case subPathDir:
-		return len(e) == 4 || len(e) > 4 && !m.shared
+		return len(e) >= 4
 	default:
 		return false
 	}
@@ -111,12 +118,9 @@ func ours(dir string, m mountPoint) bool {
 
 // release unmounts one mount. A mount that a process still uses, such as a shell with its working
 // directory there, is detached at once and ends with its last user; release does not wait for that.
-// A mount that propagates to the machine is not detached, as the mounts below it would be detached,
-// too.
-func release(dir string, m mountPoint) error {
+func release(m mountPoint) error {
 	err := unmount(m.path)
-	inPlace := !m.shared || strings.HasPrefix(m.path, filepath.Join(dir, "volumes")+"/")
-	if errors.Is(err, unix.EBUSY) && inPlace {
+	if errors.Is(err, unix.EBUSY) {
 		if err := unix.Unmount(m.path, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH); err != nil {
 			return &fs.PathError{Op: "detach", Path: m.path, Err: err}
 		}

@@ -224,27 +224,35 @@ func TestTearDownOfABusyMount(t *testing.T) {
 	}
 }
 
-// What happens to a shared mount happens to its peers: such a one is left.
-func TestTearDownOfABusySharedSubPath(t *testing.T) {
+// What happens to a shared mount happens to its peers: the machine keeps its own, and what a container
+// mounted in the volume for it.
+func TestTearDownOfASharedSubPath(t *testing.T) {
 	root, host := testRoot(t), t.TempDir()
 	must(t, unix.Mount("tmpfs", host, "tmpfs", 0, "size=65536"))
 	defer unix.Unmount(host, unix.MNT_DETACH)
 	must(t, unix.Mount("", host, "", unix.MS_SHARED, ""))
 	must(t, os.WriteFile(filepath.Join(host, "file"), nil, 0o600))
+	must(t, os.Mkdir(filepath.Join(host, "inner"), 0o755))
 	must(t, Prepare(root, "u1"))
 	s := subPathOf(Mount{HostPath: host}, "")
 	s.Shared = true
 	target, err := subPath(root, "u1", s, newMountTable(PodDir(root, "u1")))
 	must(t, err)
-	f, err := os.Open(filepath.Join(target, "file"))
-	must(t, err)
-	if err := TearDown(t.Context(), root, "u1"); !errors.Is(err, unix.EBUSY) {
-		t.Errorf("got %v", err)
+	must(t, unix.Mount("tmpfs", filepath.Join(target, "inner"), "tmpfs", 0, "size=65536")) // as the container does
+	must(t, os.WriteFile(filepath.Join(host, "inner/file"), nil, 0o600))
+	kept(t, filepath.Join(target, "inner/file"))
+	for _, busy := range []string{"file", "inner/file"} {
+		f, err := os.Open(filepath.Join(target, busy))
+		must(t, err)
+		defer f.Close()
 	}
-	kept(t, target)
-	must(t, f.Close())
 	must(t, TearDown(t.Context(), root, "u1"))
+	gone(t, filepath.Join(root, "pods/u1"))
 	kept(t, filepath.Join(host, "file"))
+	kept(t, filepath.Join(host, "inner/file"))
+	if below, _ := mountsBelow(root); len(below) > 0 {
+		t.Errorf("mounted %v", below)
+	}
 }
 
 // Where there is no room for a directory to exchange it with, all in it goes but the file.
