@@ -15,7 +15,7 @@ import (
 func TestPodsRunWhereTheRuntimeNeedsLongerThanACallWaits(t *testing.T) {
 	for call, takes := range map[string]time.Duration{"ListContainers": 12 * time.Second, "ListPodSandbox": 12 * time.Second, "Version": 12 * time.Second, "Status": 12 * time.Second,
 		"PodSandboxStatus": 12 * time.Second, "ContainerStatus": 12 * time.Second, "ImageStatus": 12 * time.Second,
-		"RunPodSandbox": 10 * time.Minute, "CreateContainer": 5 * time.Minute, "StartContainer": 5 * time.Minute} {
+		"RunPodSandbox": 7 * time.Minute, "CreateContainer": 5 * time.Minute, "StartContainer": 5 * time.Minute} {
 		t.Run(call, func(t *testing.T) {
 			live(t, func(r *rig) {
 				r.stop()

@@ -8,8 +8,8 @@ import (
 
 // The longest timeouts of calls that only ask, and of calls that change something.
 const (
-	asksMost    = 2 * time.Minute
-	changesMost = 30 * time.Minute
+	asksMost    = time.Minute
+	changesMost = 10 * time.Minute
 )
 
 // patience is what calls need, by name, so that a runtime on a slow or overloaded machine is waited

@@ -1,8 +1,9 @@
 package plan
 
 import (
-	v1 "k8s.io/api/core/v1"
 	"slices"
+
+	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/pleg"
