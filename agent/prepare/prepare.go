@@ -40,6 +40,7 @@ type Shared struct {
 	// can. AskNetwork requests it from the runtime now, and Network returns the same from then on.
 	Network    func() string
 	AskNetwork func(context.Context) (string, error)
+	Features   func(*v1.Pod) (*rt.RuntimeHandlerFeatures, error) // what the pod's handler supports
 	Uids       *admission.UidHolders
 	Fault      func(p *v1.Pod, what string, err error)
 	Log        *slog.Logger
@@ -288,6 +289,9 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 		lacks(missing, time.Time{})
 	}
 	t.lookAround(lacks)
+	if len(now.Lacks) == 0 {
+		t.checkConfigs(lacks)
+	}
 	if len(now.Lacks) > 0 {
 		return now, again
 	}
@@ -334,6 +338,34 @@ func (t *Task) lookAround(lacks func(text string, again time.Time)) {
 	}
 	if text, again := t.around.look(); text != "" {
 		lacks(text, again)
+	}
+}
+
+// featuresRetry is the wait between two looks for what the runtime supports.
+const featuresRetry = 10 * time.Second
+
+// checkConfigs checks that the runtime can be told to make what is to start.
+func (t *Task) checkConfigs(lacks func(text string, again time.Time)) {
+	features, err := t.shared.Features(t.version.Pod)
+	if err == nil && t.replaces {
+		err = podspec.CheckUsers(t.version.Pod, features)
+	}
+	in := podspec.Input{Objects: t.shared.Disk.Objects.Now(), RecursiveReadOnly: features.GetRecursiveReadOnlyMounts()}
+	ready := t.images.ready(t.fetched)
+	for _, c := range podspec.AllContainers(t.fetched) {
+		if err != nil {
+			break
+		}
+		in.Image, in.VolumeImages = ready[c.Name].Ref, ready[c.Name].Volumes
+		in.ImageUID, in.ImageUsername = podspec.ImageUser(ready[c.Name].Image)
+		err = podspec.CheckContainer(t.version.Pod, c, in, t.shared.Disk.Machine.Now())
+	}
+	switch {
+	case err == nil:
+	case features == nil: // a runtime that was started again may tell them later
+		lacks(err.Error(), time.Now().Add(featuresRetry))
+	default:
+		lacks(err.Error(), time.Time{})
 	}
 }
 

@@ -1,19 +1,26 @@
 package worker
 
 import (
-	"errors"
-
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/podspec"
 )
 
+// Features returns what the pod's handler supports; nil: the runtime has not told, or tells nothing.
+func (ws *Pool) Features(p *v1.Pod) (*rt.RuntimeHandlerFeatures, error) {
+	handler, err := podspec.RuntimeHandler(p, ws.RuntimeClasses)
+	if err != nil {
+		return nil, err
+	}
+	return ws.Watch.Handler(handler), nil
+}
+
 // recursiveReadOnly reports whether the pod's handler supports recursive
 // read-only mounts.
 func (t *starter) recursiveReadOnly(p *v1.Pod) bool {
-	handler, err := podspec.RuntimeHandler(p, t.pod.shared.RuntimeClasses)
-	return err == nil && t.pod.shared.Watch.Handler(handler).GetRecursiveReadOnlyMounts()
+	features, err := t.pod.shared.Features(p)
+	return err == nil && features.GetRecursiveReadOnlyMounts()
 }
 
 // users returns the pod's user namespace, nil for a pod with the host's.
@@ -21,12 +28,12 @@ func (t *starter) users(p *v1.Pod) (*rt.UserNamespace, error) {
 	if !podspec.OwnUsers(p) {
 		return nil, nil
 	}
-	handler, err := podspec.RuntimeHandler(p, t.pod.shared.RuntimeClasses)
+	features, err := t.pod.shared.Features(p)
 	if err != nil {
 		return nil, err
 	}
-	if !t.pod.shared.Watch.Handler(handler).GetUserNamespaces() {
-		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
+	if err := podspec.CheckUsers(p, features); err != nil {
+		return nil, err
 	}
 	return t.pod.shared.Disk.Root.Users.Take(string(p.UID))
 }
