@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
@@ -55,7 +56,8 @@ func bubble(t *testing.T, test func(r *rig)) {
 		log := slog.New(slog.DiscardHandler)
 		r.Shared = &Shared{Images: image.New(cri.New(r.runtime.Conn()), image.Config{Parallel: 1}), Events: events.Open(events.Config{Log: log}),
 			Disk: &instance.Disk{Root: &checkpoint.Root{Dir: dir}, Machine: machine}, Up: func() bool { return !r.down.Load() },
-			Network: func() string { return "" }, AskNetwork: func(context.Context) (string, error) { return "", nil }, Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
+			Network: func() string { return "" }, AskNetwork: func(context.Context) (string, error) { return "", nil },
+			Features: func(*v1.Pod) (*rt.RuntimeHandlerFeatures, error) { return nil, nil }, Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
 			Fault: func(*v1.Pod, string, error) { r.faults.Add(1) }, Log: log, Answers: make(chan Answer, 1000)}
 		r.ctx, r.stop = context.WithCancel(context.Background())
 		test(r)
