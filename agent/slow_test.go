@@ -12,70 +12,37 @@ import (
 func TestAStartThatIsBrokenOffIsNoFailureOfThePod(t *testing.T) {
 	pods := map[string]string{"a pod that never restarts": never("web"), "one that restarts": manifest("web", "img:1"),
 		"one that restarts on failure": manifest("web", "img:1", "restartPolicy: OnFailure"), "a Job of one attempt": batch(0)}
+	begins := func(r *rig, doc string) { // a start, of which half is over
+		r.Takes("StartContainer", 20*time.Second)
+		r.want(doc)
+		r.after(10 * time.Second)
+	}
+	again := func(r *rig, doc string) {
+		r.start()
+		r.want(doc)
+	}
 	ways := map[string]func(*rig, string){
-		"by a kill of the agent": func(r *rig, doc string) {
-			r.Takes("StartContainer", 20*time.Second)
-			r.want(doc)
-			r.after(10 * time.Second)
-			r.kill()
-			r.start()
-			r.want(doc)
-		},
-		"by an end of the agent": func(r *rig, doc string) {
-			r.Takes("StartContainer", 20*time.Second)
-			r.want(doc)
-			r.after(10 * time.Second)
-			r.stop()
-			r.start()
-			r.want(doc)
-		},
-		"by a stop of the pod": func(r *rig, doc string) {
-			r.Takes("StartContainer", 20*time.Second)
-			r.want(doc)
-			r.after(10 * time.Second)
-			r.stops("web")
-			r.starts("web")
-		},
-		"by a power cut": func(r *rig, doc string) {
-			r.boot.ID = "one"
-			r.stop()
-			r.start()
-			r.Takes("StartContainer", 20*time.Second)
-			r.want(doc)
-			r.after(10 * time.Second)
-			r.kill()
-			r.reboot()
-			r.start()
-			r.want(doc)
-		},
+		"by a kill of the agent": func(r *rig, doc string) { begins(r, doc); r.kill(); again(r, doc) },
+		"by an end of the agent": func(r *rig, doc string) { begins(r, doc); r.stop(); again(r, doc) },
+		"by a stop of the pod":   func(r *rig, doc string) { begins(r, doc); r.stops("web"); r.starts("web") },
+		"by a power cut":         func(r *rig, doc string) { begins(r, doc); r.kill(); r.reboot(); again(r, doc) },
 		"by a power cut before the runtime began with it": func(r *rig, doc string) {
-			r.boot.ID = "one"
-			r.stop()
-			r.start()
 			r.Fault(critest.On("StartContainer").Hang())
 			r.want(doc)
 			r.after(5 * time.Second)
 			r.kill()
 			r.ClearFaults()
 			r.reboot()
-			r.start()
-			r.want(doc)
+			again(r, doc)
 		},
 		"by an agent that a power cut follows": func(r *rig, doc string) {
-			r.boot.ID = "one"
-			r.stop()
-			r.start()
-			r.Takes("StartContainer", 20*time.Second)
-			r.want(doc)
-			r.after(10 * time.Second)
+			begins(r, doc)
 			r.kill()
-			r.start()
-			r.want(doc)
+			again(r, doc)
 			r.after(5 * time.Second)
 			r.kill()
 			r.reboot()
-			r.start()
-			r.want(doc)
+			again(r, doc)
 		},
 		"as it takes long": func(r *rig, doc string) {
 			r.Takes("StartContainer", 10*time.Minute)
@@ -89,6 +56,9 @@ func TestAStartThatIsBrokenOffIsNoFailureOfThePod(t *testing.T) {
 		for when, breakOff := range ways {
 			t.Run(name+" "+when, func(t *testing.T) {
 				live(t, func(r *rig) {
+					r.boot.ID = "one"
+					r.stop()
+					r.start()
 					breakOff(r, doc)
 					r.after(45 * time.Second)
 					r.expect("default/web-n/c")

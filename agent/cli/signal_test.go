@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A command blocks in a write if nobody reads its output. The first signal cancels it, which ends no
+// A command blocks in a write whose output is not read. The first signal cancels it, which ends no
 // write; the second one ends the process.
 func TestTheSecondSignalEndsABlockedCommand(t *testing.T) {
 	dir := t.TempDir()

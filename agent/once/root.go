@@ -108,7 +108,7 @@ func (d *runDir) refuse(dir string) error {
 func (n Note) Claim(dir string) error {
 	f, err := os.OpenFile(filepath.Join(dir, noteName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("folder for the run: another run has just begun in %s: name another folder", dir)
+		return fmt.Errorf("folder for the run: another run starts in %s: name another folder", dir)
 	}
 	if err == nil {
 		err = errors.Join(f.Close(), n.Write(dir))

@@ -102,7 +102,7 @@ func TestOfTwoRunsOneGetsTheFolder(t *testing.T) {
 	if err := first.Claim(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Note{Endpoint: "unix:///second"}).Claim(dir); err == nil || !strings.Contains(err.Error(), "another run has just begun in "+dir) {
+	if err := (Note{Endpoint: "unix:///second"}).Claim(dir); err == nil || !strings.Contains(err.Error(), "another run starts in "+dir) {
 		t.Errorf("the second run: %v", err)
 	}
 	if got, err := ReadNote(dir); err != nil || got != first {
