@@ -512,13 +512,14 @@ func TestARuntimeThatHangsIsToldInPlainWords(t *testing.T) {
 }
 
 // These are containerd's words of 1.6 and 2.4 for starts whose callers went away or met a deadline,
-// and for one that failed by itself.
+// for one whose sandbox it did not know the process of, and for one that failed by itself.
 func TestAStartThatWasBrokenOffIsToldFromOneThatFailed(t *testing.T) {
 	for said, want := range map[string]bool{
 		"failed to create containerd task: failed to create shim task: context canceled":                   true,
 		"failed to create containerd task: failed to create shim task: context deadline exceeded: unknown": true,
 		`failed to start containerd task "920f": context canceled: unknown`:                                true,
-		`failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec: "context canceled": executable file not found in $PATH: unknown`: false,
+		"failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to create new parent process: namespace path: lstat /proc/0/ns/ipc: no such file or directory: unknown": true,
+		`failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec: "context canceled": executable file not found in $PATH: unknown`:      false,
 		"": false,
 	} {
 		st := &rt.ContainerStatus{State: rt.ContainerState_CONTAINER_EXITED, Reason: "StartError", ExitCode: 128, Message: said}

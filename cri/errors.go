@@ -126,13 +126,18 @@ func Unavailable(err error) bool {
 	return status.Code(err) == codes.Unavailable || strings.Contains(err.Error(), "server is not initialized yet")
 }
 
-// BrokenOff reports whether the start of a container was broken off, because its caller ended or did
-// not wait any longer. containerd, unlike CRI-O, does that, and takes the container for one that has
-// exited. It has only these words for it, last of all but the code.
+// BrokenOff reports whether the start of a container failed for the runtime's own reasons, which say
+// nothing about the container: it was broken off, because its caller ended or did not wait any longer
+// (containerd, unlike CRI-O, does that, and takes the container for one that has exited), or it was
+// to join namespaces of the process 0, which is what containerd 1.6 takes for the sandbox's when its
+// shim did not answer within 2 s. There are only these words for it.
 func BrokenOff(st *rt.ContainerStatus) bool {
+	if st.State != rt.ContainerState_CONTAINER_EXITED || st.Reason != "StartError" || st.StartedAt != 0 {
+		return false
+	}
 	said := strings.TrimSuffix(st.Message, ": unknown")
-	return st.State == rt.ContainerState_CONTAINER_EXITED && st.Reason == "StartError" && st.StartedAt == 0 &&
-		(strings.HasSuffix(said, context.Canceled.Error()) || strings.HasSuffix(said, context.DeadlineExceeded.Error()))
+	return strings.HasSuffix(said, context.Canceled.Error()) || strings.HasSuffix(said, context.DeadlineExceeded.Error()) ||
+		strings.Contains(said, "namespace path: lstat /proc/0/ns/")
 }
 
 // NameReserved reports whether the name of a sandbox or container to create is taken: by an earlier

@@ -28,6 +28,7 @@ const (
 	goldenDir         = "../../testdata/golden"
 	goldenAtOnce      = 16              // more would hold up each other's starts
 	goldenSettle      = 8 * time.Second // when the recordings were taken
+	goldenPatience    = 5 * time.Minute // how much longer than that a slow machine may need in all
 	goldenLeast       = 99              // percent of the facts that must be as they should be
 	recordedCPUs      = "0-1"           // all that the recorded machine had
 	recordedTaskLimit = "3552"          // systemd's DefaultTasksMax there, a share of what its memory allows
@@ -120,7 +121,7 @@ type goldenRun struct {
 	recorder *recorder
 	meant    golden.Meant
 	image    string        // the runtime's id of the image that all run
-	patience time.Duration // how long pods may take to come as far as in the recordings
+	patience time.Duration // what is left of goldenPatience, or enough for another look
 }
 
 func newGoldenRun(t *testing.T, r *rig.Rig, meant golden.Meant) *goldenRun {
@@ -130,7 +131,7 @@ func newGoldenRun(t *testing.T, r *rig.Rig, meant golden.Meant) *goldenRun {
 	check(t, r.CRI.Pull(t.Context(), image))
 	id, err := r.CRI.ImageID(t.Context(), image)
 	check(t, err)
-	g := &goldenRun{newWorld(t, r, monopod(t), v1.NamespaceDefault), newRecorder(t, r.Runtime.Endpoint), meant, id, limit}
+	g := &goldenRun{newWorld(t, r, monopod(t), v1.NamespaceDefault), newRecorder(t, r.Runtime.Endpoint), meant, id, goldenPatience}
 	resolv := filepath.Join(g.agent.Dir, "resolv.conf")
 	check(t, os.WriteFile(resolv, []byte("nameserver 10.0.0.10\nsearch corp.example\noptions ndots:1\n"), 0o644))
 	g.agent.Endpoint, g.agent.Flags = g.recorder.endpoint, []string{"--resolv-conf", resolv}
@@ -162,8 +163,8 @@ func (g *goldenRun) batch(cases map[string]golden.Case, some []string, got map[s
 		g.writeFile(c+".yaml", strings.ReplaceAll(string(cases[c].Manifest), "/tmp/golden-hp", here))
 	}
 	settle(g.Context(), goldenSettle)
-	behind := slices.Clone(some)
-	err := rig.Until(g.Context(), g.patience, func() error { // what never comes as far is found by the score
+	behind, since := slices.Clone(some), time.Now()
+	_ = rig.Until(g.Context(), min(limit, g.patience), func() error { // what never comes as far is found by the score
 		for c, r := range g.look(cases, behind, here) {
 			got[c] = r
 		}
@@ -173,9 +174,7 @@ func (g *goldenRun) batch(cases map[string]golden.Case, some []string, got map[s
 		}
 		return nil
 	})
-	if err != nil {
-		g.patience = goldenSettle // it is no slow machine that is in the way
-	}
+	g.patience = max(g.patience-time.Since(since), goldenSettle)
 	check(g.T, g.agent.Clear())
 	g.until("the pods are gone", func() error { return g.empty(g.Context()) })
 }

@@ -55,7 +55,7 @@ func (s *Facts) RestartsByOthers() bool {
 	return false
 }
 
-const whyBroken = "its start was broken off, as the agent ended or did not wait any longer"
+const whyBroken = "its start was broken off, as the agent ended or the runtime was slow"
 
 // planBroken excuses containers of a Job whose starts were broken off. It reports whether there are
 // some.

@@ -117,7 +117,8 @@ func (v *viewer) status(pod map[string]any) {
 }
 
 // container takes the facts of one container's status. Where in its cycle a
-// restarting container was seen is chance.
+// restarting container was seen is chance, and whether a pull that failed was
+// tried a second time.
 func (v *viewer) container(at string, c map[string]any) {
 	state, detail := "none", map[string]any{}
 	for k, d := range object(c["state"]) {
@@ -134,6 +135,9 @@ func (v *viewer) container(at string, c map[string]any) {
 	if n, _ := c["restartCount"].(float64); n > 0 {
 		v.cycling = append(v.cycling, text(c, "name"))
 		said, detail = "cycling/"+text(last, "reason")+"/"+plain(last["exitCode"]), nil
+	}
+	if said == "waiting/ImagePullBackOff" {
+		said = "waiting/ErrImagePull"
 	}
 	v.facts[at+".state"] = said
 	if m := text(detail, "message"); m != "" && state == "terminated" {
