@@ -25,9 +25,12 @@ type Score struct {
 // left do not count.
 func (s *Score) Add(name string, want, got Facts, left []string, meant Meant) {
 	for _, key := range keys(want, got, left) {
-		s.Facts++
 		w, inWant := want[key]
 		g, inGot := got[key]
+		if !inWant && want.cyclesWhenStopped(key) {
+			continue
+		}
+		s.Facts++
 		if inWant == inGot && reflect.DeepEqual(w, g) {
 			s.Equal++
 			continue
@@ -46,6 +49,20 @@ func (s *Score) Add(name string, want, got Facts, left []string, meant Meant) {
 			s.Meant++
 		}
 	}
+}
+
+// cyclesWhenStopped reports whether a fact is the stop of a container that restarts: whether it runs
+// when its pod goes is chance.
+func (f Facts) cyclesWhenStopped(key string) bool {
+	name, isStop := strings.CutPrefix(key, "stop[")
+	name, _, _ = strings.Cut(name, "]")
+	for _, kind := range []string{"containerStatuses", "initContainerStatuses"} {
+		state, _ := f["status."+kind+"["+name+"].state"].(string)
+		if isStop && strings.HasPrefix(state, "cycling/") {
+			return true
+		}
+	}
+	return false
 }
 
 func keys(want, got Facts, left []string) []string {

@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,23 @@ func TestEachDifferenceIsMeantOrNamed(t *testing.T) {
 	}
 	if !slices.Equal(meant.Unused(), []string{"web: idle"}) {
 		t.Errorf("unused are %q", meant.Unused())
+	}
+}
+
+func TestTheStopOfAContainerThatRestartsIsChance(t *testing.T) {
+	want := Facts{"status.containerStatuses[a].state": "cycling/Completed/0", "status.containerStatuses[b].state": "running/"}
+	got := Facts{"stop[a].timeout": "2", "stop[b].timeout": "2"}
+	maps.Copy(got, want)
+	var s Score
+	s.Add("web", want, got, nil, nil)
+	if s.Facts != 3 || !slices.Equal(s.Unknown, []string{"web: stop[b].timeout: the kubelet has <nil>, we have 2"}) {
+		t.Errorf("got %+v", s)
+	}
+	want["stop[a].timeout"] = "30" // a kubelet stopped it, and we do, too
+	s = Score{}
+	s.Add("web", want, got, nil, nil)
+	if len(s.Unknown) != 2 {
+		t.Errorf("got %+v", s)
 	}
 }
 
