@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -30,6 +32,52 @@ func (m *Manager) Gone(c Class, uid string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// Missing returns those of the pods, by uid, whose cgroups are Gone. It lists the levels that hold
+// them, which costs a fraction of looking for each, and fails if a level cannot be listed.
+func (m *Manager) Missing(pods map[string]Class) (map[string]bool, error) {
+	names := m.Names()
+	if names.Driver == None {
+		return nil, ErrNotSetUp
+	}
+	missing := map[string]bool{}
+	for _, c := range classes {
+		bases := map[string]string{} // by uid
+		for uid, class := range pods {
+			if class == c {
+				bases[uid] = path.Base(names.Pod(c, uid))
+			}
+		}
+		for _, mount := range m.tree.made {
+			there, err := m.tree.list(mount, names.level(c))
+			if err != nil {
+				return nil, err
+			}
+			for uid, base := range bases {
+				if !there[base] {
+					missing[uid] = true
+				}
+			}
+		}
+	}
+	return missing, nil
+}
+
+// list returns the base names of what a level has in one hierarchy: nothing, if the level is gone.
+func (t *tree) list(mount, level string) (map[string]bool, error) {
+	entries, err := os.ReadDir(dirOf(mount, level))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, t.mounted(mount)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list cgroup %s: %w", level, err)
+	}
+	there := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		there[e.Name()] = true
+	}
+	return there, nil
 }
 
 // mounted returns nil if cgroups are still mounted at the mount point.

@@ -43,6 +43,10 @@ func TestGoneIsProven(t *testing.T) {
 			if gone != row.gone || (err != nil) != row.unknown {
 				t.Errorf("gone: %v, %v", gone, err)
 			}
+			missing, err := m.Missing(map[string]cgroups.Class{"u": cgroups.BestEffort})
+			if missing["u"] != row.gone || (err != nil) != row.unknown {
+				t.Errorf("missing: %v, %v", missing, err)
+			}
 		})
 	}
 }

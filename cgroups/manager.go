@@ -304,7 +304,7 @@ func (m *Manager) Pods() map[string]bool {
 		return uids
 	}
 	for _, c := range classes {
-		for _, base := range m.tree.children(names.level(c)) {
+		for base := range m.tree.children(names.level(c)) {
 			if uid := names.uid(base); uid != "" {
 				uids[uid] = true
 			}

@@ -294,6 +294,7 @@ func TestNothingIsTouchedBeforeSetUp(t *testing.T) {
 				"update":  m.Update(t.Context(), cgroups.Burstable, "u1", pod),
 				"refresh": m.Refresh(t.Context()),
 				"look":    second(m.Gone(cgroups.Burstable, "u1")),
+				"list":    second(m.Missing(map[string]cgroups.Class{"u1": cgroups.Burstable})),
 				"measure": second(m.MemoryInUse(cgroups.Burstable, "u1")),
 			} {
 				if !errors.Is(err, cgroups.ErrNotSetUp) {

@@ -181,13 +181,13 @@ func (t *tree) set(path string, r Resources) (lacking, err error) {
 }
 
 // children returns the base names of the cgroups directly under path, in any hierarchy.
-func (t *tree) children(path string) []string {
-	var out []string
+func (t *tree) children(path string) map[string]bool {
+	out := map[string]bool{}
 	for _, mount := range t.all {
 		entries, _ := os.ReadDir(dirOf(mount, path))
 		for _, e := range entries {
-			if e.IsDir() && !slices.Contains(out, e.Name()) {
-				out = append(out, e.Name())
+			if e.IsDir() {
+				out[e.Name()] = true
 			}
 		}
 	}

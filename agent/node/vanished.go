@@ -108,20 +108,25 @@ func (g *PodCgroups) misses(counts []uint64) bool {
 
 func (g *PodCgroups) newlyVanished() bool {
 	g.mu.Lock()
-	all := maps.Clone(g.seen)
+	seen := make(map[string]cgroups.Class, len(g.seen))
+	for uid, c := range g.seen {
+		seen[uid] = c.class
+	}
 	g.mu.Unlock()
+	missing, err := g.Manager.Missing(seen)
+	if err != nil {
+		return false // it is not known
+	}
 	newly := false
-	for uid, c := range all {
-		gone, err := g.Manager.Gone(c.class, uid)
-		if err != nil || gone == c.gone {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for uid, class := range seen {
+		c, still := g.seen[uid]
+		if !still || c.gone == missing[uid] {
 			continue
 		}
-		newly = newly || gone
-		g.mu.Lock()
-		if _, still := g.seen[uid]; still {
-			g.seen[uid] = seenCgroup{c.class, gone}
-		}
-		g.mu.Unlock()
+		newly = newly || missing[uid]
+		g.seen[uid] = seenCgroup{class, missing[uid]}
 	}
 	return newly
 }
