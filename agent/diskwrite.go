@@ -23,27 +23,38 @@ type diskWrites struct{ shared *worker.Pool }
 // errAway reports that the agent ended while the disk did not answer.
 var errAway = errors.New("the disk of the root dir has not answered")
 
-// await makes a write, and logs once if the disk does not answer. A write cannot be cancelled: the
-// caller waits for it without limit while the agent runs, and gives up once the agent ends and
-// writeWithin has passed. what names the data in the log.
-func (d diskWrites) await(ctx context.Context, what string, write func() error) error {
-	answer := make(chan error, 1)
-	go func() { answer <- write() }()
-	timer := time.NewTimer(writeWithin)
-	defer timer.Stop()
-	select {
-	case err := <-answer:
-		return err
-	case <-timer.C:
-		d.sayLate(what)
+// await makes writes, one after the other, and logs if the disk does not answer one of them. A write
+// cannot be cancelled: the caller waits for it without limit while the agent runs, and gives up once
+// the agent ends and writeWithin has passed. what names the data in the log.
+func (d diskWrites) await(ctx context.Context, what string, writes ...func() error) error {
+	start := time.Now()
+	answers := make(chan error, len(writes))
+	go func() {
+		for _, write := range writes {
+			answers <- write()
+		}
+	}()
+	var errs []error
+	for range writes {
+		late := time.NewTimer(writeWithin)
+		select {
+		case err := <-answers:
+			errs = append(errs, err)
+		case <-late.C:
+			d.sayLate(what)
+			select {
+			case err := <-answers:
+				errs = append(errs, err)
+				d.shared.Log.Info("the disk of the root dir answers again", "write", what)
+			case <-ctx.Done():
+			}
+		}
+		late.Stop()
+		if len(errs) < len(writes) && ctx.Err() != nil && time.Since(start) >= writeWithin {
+			return errAway
+		}
 	}
-	select {
-	case err := <-answer:
-		d.shared.Log.Info("the disk of the root dir answers again", "write", what)
-		return err
-	case <-ctx.Done():
-		return errAway
-	}
+	return errors.Join(errs...)
 }
 
 func (d diskWrites) sayLate(what string) {

@@ -88,12 +88,11 @@ func (s *filings) leave(ctx context.Context) {
 
 // write writes records. Any goroutine may call it.
 func (s *filings) write(ctx context.Context, all []*filing) {
-	_ = diskWrites{s.shared}.await(ctx, "records of updates", func() error {
-		for _, f := range all {
-			f.write(s.shared.Disk.Root, s.reported)
-		}
-		return nil // each filing has its own error
-	})
+	var writes []func() error
+	for _, f := range all { // each filing has its own error
+		writes = append(writes, func() error { f.write(s.shared.Disk.Root, s.reported); return nil })
+	}
+	_ = diskWrites{s.shared}.await(ctx, "records of updates", writes...)
 }
 
 func (s *filings) filingsOf(of []*podRecord) (out []*filing) {

@@ -123,12 +123,11 @@ func (h *histories) forget(names []manifests.Key, all bool) func() error {
 func (h *histories) save(ctx context.Context, all []*memory, forget func() error) {
 	h.saving = true
 	h.running.Go(func() {
-		err := diskWrites{h.shared}.await(ctx, "versions that were ready", func() error {
-			for _, m := range all {
-				m.write(h.shared.Disk.Root, h.store)
-			}
-			return forget()
-		})
+		var writes []func() error
+		for _, m := range all {
+			writes = append(writes, func() error { m.write(h.shared.Disk.Root, h.store); return nil })
+		}
+		err := diskWrites{h.shared}.await(ctx, "versions that were ready", append(writes, forget)...)
 		if h.shared.Faults.IsNew("forget the versions of former pods", err) {
 			h.shared.Log.Error("versions of former pods are still remembered", "err", err)
 		}

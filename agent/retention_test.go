@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -253,6 +255,18 @@ func TestObjectsWaitForADiskThatDoesNotAnswer(t *testing.T) {
 		r.after(time.Minute)
 		r.says(1, "answers again")
 		r.hasSaved("(one) two")
+	})
+}
+
+// Many writes, each of which the disk takes in time, are not a disk that does not answer.
+func TestManyWritesMayTakeLongInAll(t *testing.T) {
+	live(t, func(r *rig) {
+		slow := func() error { time.Sleep(writeWithin / 4); return errors.New("full") }
+		err := diskWrites{r.sync.shared}.await(r.Context(), "records", slices.Repeat([]func() error{slow}, 20)...)
+		if got := strings.Count(fmt.Sprint(err), "full"); got != 20 {
+			t.Errorf("%d of 20 errors: %v", got, err)
+		}
+		r.says(0, "does not answer")
 	})
 }
 
