@@ -83,6 +83,8 @@ func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 				m.Wrong = append(m.Wrong, line)
 			}
 		}
+	} else if err := values.Check(cfg); err != nil {
+		m.Wrong = append(m.Wrong, err.Error())
 	}
 	return m, nil
 }

@@ -52,3 +52,21 @@ func TestDoctorTakesSettingsFromTheAgent(t *testing.T) {
 		t.Errorf("without an agent: %+v", got)
 	}
 }
+
+// Without an agent settings with which none starts are an error, not the screen's last line that all of
+// them count.
+func TestDoctorTellsSettingsWithWhichNoAgentStarts(t *testing.T) {
+	cfg := config.Default()
+	cfg.Endpoint, cfg.Socket = "unix:///nowhere", "/nowhere"
+	for listen, want := range map[string]string{"0.0.0.0:10255": "listen on 0.0.0.0:10255: others can reach this address", "127.0.0.1:10255": ""} {
+		cfg.Listen = listen
+		m, err := machine(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Runtime.Close()
+		if got := strings.Join(m.Wrong, "; "); (got == "") != (want == "") || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", listen, got, want)
+		}
+	}
+}

@@ -31,6 +31,9 @@ func validate(c *cli.Context) error {
 	if len(cfg.Absent) > 0 {
 		return command.UsageError("%s", plans.Lines(cfg.Absent))
 	}
+	if err := plans.Check(cfg); err != nil && file != "" {
+		return command.UsageError("%s: %w", file, err)
+	}
 	if c.NArg() == 0 {
 		_, err := fmt.Fprintf(c.App.Writer, "ok   %s (settings)\n", print.OneLine(file))
 		return err

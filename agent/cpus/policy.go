@@ -60,12 +60,23 @@ func NewPolicy(m *Machine, s Settings) (*Policy, error) {
 	}
 }
 
-func newStatic(m *Machine, s Settings) (*Policy, error) {
-	if s.Reserved == nil {
-		return nil, errors.New("[cpumanager] unable to determine reserved CPU resources for static policy")
+// CheckReserved returns why the static policy runs on no machine with what is reserved; nil: on some
+// it does.
+func (s *Settings) CheckReserved() error {
+	switch {
+	case s.Policy != Static:
+		return nil
+	case s.Reserved == nil:
+		return errors.New("[cpumanager] unable to determine reserved CPU resources for static policy")
+	case s.Reserved.IsZero():
+		return errors.New("[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero")
 	}
-	if s.Reserved.IsZero() {
-		return nil, errors.New("[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero")
+	return nil
+}
+
+func newStatic(m *Machine, s Settings) (*Policy, error) {
+	if err := s.CheckReserved(); err != nil {
+		return nil, err
 	}
 	o, err := parseOptions(s)
 	if err != nil {

@@ -3,14 +3,15 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"monopod/agent/checkpoint"
+	"monopod/manifests"
 	"monopod/manifests/layers"
 	"monopod/manifests/shell"
 )
@@ -28,46 +29,29 @@ func manifestFolder(_ context.Context, m *Machine) (found []Finding) {
 		return []Finding{fail("", "%v", err)}
 	}
 	for _, dir := range dirs {
-		found = append(found, folderOfManifests(dir)...)
+		found = append(found, m.folderOfManifests(dir)...)
 	}
 	return found
 }
 
 // folderOfManifests checks one folder.
-func folderOfManifests(dir string) (found []Finding) {
-	info, err := os.Stat(dir)
+func (m *Machine) folderOfManifests(dir string) (found []Finding) {
+	_, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return []Finding{fail("mkdir --parents --mode 700 "+shell.Word(dir), "%s is not there", dir)}
 	}
 	if err != nil {
 		return []Finding{fail("", "%v", err)}
 	}
-	paths := []string{dir}
-	if info.IsDir() {
-		inside, _ := filepath.Glob(filepath.Join(dir, "*"))
-		paths = append(paths, inside...)
-	}
-	for _, path := range paths {
-		if why, remedy := writableByOthers(path); why != "" {
-			found = append(found, fail(remedy, "%s %s, who may so run anything as root", path, why))
+	for _, p := range manifests.Writable(dir, m.Config.Root) {
+		why, remedy, _ := strings.Cut(p.Message, ": ")
+		f := warn(remedy, "%s %s", p.File, why)
+		if !m.Config.InsecureManifests && checkpoint.IsNew(m.Config.Root) { // the agent does not start
+			f.Level = Error
 		}
+		found = append(found, f)
 	}
 	return orOK(found, "%s, which root alone may write", dir)
-}
-
-// writableByOthers returns who but root may write a file, and how to end that.
-func writableByOthers(path string) (why, remedy string) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", ""
-	}
-	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 0 && int(owner) != os.Geteuid() {
-		return fmt.Sprintf("belongs to user %d", owner), "chown root " + shell.Word(path)
-	}
-	if info.Mode().Perm()&0o022 != 0 {
-		return "may be written by others than root", "chmod go-w " + shell.Word(path)
-	}
-	return "", ""
 }
 
 // Below these shares of a disk there is a warning; image collection begins at 15 % free, and

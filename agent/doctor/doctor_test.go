@@ -140,12 +140,25 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		{"another driver", "cgroup driver", func(p *patient) { p.Config.CgroupDriver = "cgroupfs" }, Error, "monopod has cgroupfs and the runtime systemd", "leave out --cgroup-driver"},
 		{"cgroupfs beside systemd", "cgroup driver", func(p *patient) { p.runtime.SetCgroupDriver(rt.CgroupDriver_CGROUPFS) }, Warning, "two that write to one tree", "SystemdCgroup"},
 		{"a folder that is not there", "manifests", func(p *patient) { os.Remove(p.Config.Manifests[0]) }, Error, "is not there", "mkdir"},
-		{"a folder that all may write", "manifests", func(p *patient) { os.Chmod(p.Config.Manifests[0], 0o777) }, Error, "by others than root", "chmod go-w"},
+		{"a folder that all may write", "manifests", func(p *patient) { os.Chmod(p.Config.Manifests[0], 0o777) }, Error, "by other users", "chmod go-w"},
 		{"a manifest of somebody", "manifests", func(p *patient) {
 			path := filepath.Join(p.Config.Manifests[0], "x.yaml")
 			os.WriteFile(path, nil, 0o600)
 			os.Chown(path, 1234, 1234)
 		}, Error, "belongs to user 1234", "chown root"},
+		{"a folder above that all may write", "manifests", func(p *patient) {
+			p.Config.Manifests[0] = filepath.Join(p.Config.Manifests[0], "sub")
+			os.Mkdir(p.Config.Manifests[0], 0o700)
+			os.Chmod(filepath.Dir(p.Config.Manifests[0]), 0o777)
+		}, Error, "manifests may be written by other users (mode 0777)", "or keep manifests elsewhere"},
+		{"a folder that all may write, which the settings allow", "manifests", func(p *patient) {
+			os.Chmod(p.Config.Manifests[0], 0o777)
+			p.Config.InsecureManifests = true
+		}, Warning, "by other users", "chmod go-w"},
+		{"a folder that all may write, of an agent that ran before", "manifests", func(p *patient) {
+			os.Chmod(p.Config.Manifests[0], 0o777)
+			os.WriteFile(filepath.Join(p.Config.Root, "instance"), nil, 0o600)
+		}, Warning, "by other users", "chmod go-w"},
 		{"no folder", "manifests", func(p *patient) { p.Config.Manifests = nil }, Warning, "no folder", "--manifests"},
 		{"1970", "clock", func(p *patient) { p.Now = time.Unix(100, 0) }, Error, "it is " + string(message.Time(time.Unix(100, 0))) + ", says the clock", "timedatectl"},
 		{"swap", "swap", func(p *patient) { p.write("proc/swaps", "Filename\n/dev/sda2 partition\n") }, Warning, "on", "swapoff"},

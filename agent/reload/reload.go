@@ -110,6 +110,9 @@ func (r *Reloader) look() (got reading) {
 	if got.err == nil {
 		got.next, got.err = settings.Complete(got.next, false)
 	}
+	if got.err == nil {
+		got.err = settings.Check(got.next) // a restart would refuse it
+	}
 	return got
 }
 

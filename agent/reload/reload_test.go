@@ -179,6 +179,7 @@ func TestABadFileKeepsTheSettings(t *testing.T) {
 	rows := []struct{ text, want string }{
 		{"maxPods: 3\nregistryPullQPS: -1\nroot: 7\n", "F:2:18: registryPullQPS: must not be negative|F:3:7: root: expected a string, got a number: put it in quotes"},
 		{"maxPods: 3\ncgroupRoot: [", "F:2:1: not valid YAML"},
+		{"maxPods: 3\nlisten: 0.0.0.0:10255\n", "F: listen on 0.0.0.0:10255: others can reach this address: it needs tlsCertFile"},
 		{"maxPods: 3\nstaticPodPath: ''\nfailSwapOn: false\nnodeName: '-'", "F:4:11: nodeName"},
 	}
 	for _, row := range rows {

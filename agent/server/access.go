@@ -49,13 +49,46 @@ func (a *Access) name(setting string) string {
 	return a.Name(setting)
 }
 
+// Check returns why no machine can serve that TCP address to these clients; nil: it is not known that
+// none can. It reads no file, and asks no resolver.
+func (a *Access) Check(address string) error {
+	if address == "" {
+		return nil
+	}
+	if err := a.checkPair(); err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(address)
+	if ip := literal(host); err == nil && ip.IsValid() {
+		return a.checkReach(address, ip)
+	}
+	return nil
+}
+
+func (a *Access) checkPair() error {
+	if (a.Cert == "") == (a.Key == "") {
+		return nil
+	}
+	return &SettingsError{fmt.Sprintf("TLS needs a certificate and its private key: give both %s and %s, or none", a.name("tlsCertFile"), a.name("tlsPrivateKeyFile"))}
+}
+
+// checkReach refuses an address that others can reach, unless clients are authenticated and what they
+// say is encrypted.
+func (a *Access) checkReach(address string, ip netip.Addr) error {
+	if ip.IsLoopback() || a.Cert != "" && (a.ClientCA != "" || a.Tokens != "") {
+		return nil
+	}
+	return &SettingsError{fmt.Sprintf("listen on %s: others can reach this address: it needs %s and %s, and %s or %s; or use 127.0.0.1",
+		address, a.name("tlsCertFile"), a.name("tlsPrivateKeyFile"), a.name("clientCAFile"), a.name("tokenFile"))}
+}
+
 // newGuard reads the files of a. Its errors are one sentence.
 func newGuard(a Access, log *slog.Logger) (*guard, error) {
 	g := &guard{}
-	var err error
+	err := a.checkPair()
 	switch {
-	case (a.Cert == "") != (a.Key == ""):
-		return nil, &SettingsError{fmt.Sprintf("TLS needs a certificate and its private key: give both %s and %s, or none", a.name("tlsCertFile"), a.name("tlsPrivateKeyFile"))}
+	case err != nil:
+		return nil, err
 	case a.Cert != "":
 		if g.certs, err = newReloaded("TLS certificate", log, func() (*tls.Certificate, error) { return readPair(a.Cert, a.Key) }, a.Cert, a.Key); err != nil {
 			return nil, &SettingsError{err.Error()}

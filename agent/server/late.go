@@ -16,7 +16,7 @@ type late struct {
 
 // bind binds the TCP address.
 func (s *Server) bind(g *guard) error {
-	l, err := listenTCP(s.config.Listen, g.authenticates() && g.certs != nil, s.config.Access)
+	l, err := listenTCP(s.config.Listen, s.config.Access)
 	if err != nil {
 		return err
 	}

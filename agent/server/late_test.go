@@ -49,7 +49,7 @@ func TestAnAddressThatIsNotThereYetIsDoneWithout(t *testing.T) {
 	c := config(t, "192.0.2.1:0", "")
 	g := &guard{}
 	s := &Server{config: c.filled()}
-	_, err := listenTCP(c.Listen, true, c.Access)
+	_, err := listenTCP(c.Listen, Access{Cert: "c", Key: "k", Tokens: "t"})
 	var busy *busyError
 	if !errors.As(err, &busy) || !strings.Contains(err.Error(), "the machine does not have this address") {
 		t.Errorf("it is %v", err)

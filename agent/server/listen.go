@@ -15,7 +15,7 @@ import (
 const resolveTimeout = 2 * time.Second
 
 // listenTCP binds an address, one that is not loopback only if clients are authenticated.
-func listenTCP(address string, guarded bool, a Access) (net.Listener, error) {
+func listenTCP(address string, a Access) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: not of the form host:port", address)
@@ -24,9 +24,8 @@ func listenTCP(address string, guarded bool, a Access) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
-	if !ip.IsLoopback() && !guarded {
-		return nil, &SettingsError{fmt.Sprintf("listen on %s: others can reach this address: it needs %s and %s, and %s or %s; or use 127.0.0.1",
-			address, a.name("tlsCertFile"), a.name("tlsPrivateKeyFile"), a.name("clientCAFile"), a.name("tokenFile"))}
+	if err := a.checkReach(address, ip); err != nil {
+		return nil, err
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(ip.String(), port))
 	switch {
@@ -49,14 +48,8 @@ func (e *busyError) Error() string { return e.text }
 // resolve returns the address of host: one that is not loopback, if there is any. The caller binds
 // what this returns and does not resolve again.
 func resolve(host string) (netip.Addr, error) {
-	if host == "" {
-		return netip.IPv6Unspecified(), nil
-	}
-	if host == "localhost" { // RFC 6761; no resolver is used
-		return netip.MustParseAddr("127.0.0.1"), nil
-	}
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.Unmap(), nil
+	if ip := literal(host); ip.IsValid() {
+		return ip, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
 	defer cancel()
@@ -70,4 +63,16 @@ func resolve(host string) (netip.Addr, error) {
 		}
 	}
 	return ips[0].Unmap(), nil
+}
+
+// literal returns the address of a host that needs no resolver to have one; not valid: it needs one.
+func literal(host string) netip.Addr {
+	switch host {
+	case "":
+		return netip.IPv6Unspecified()
+	case "localhost": // RFC 6761
+		return netip.MustParseAddr("127.0.0.1")
+	}
+	ip, _ := netip.ParseAddr(host)
+	return ip.Unmap()
 }

@@ -53,22 +53,7 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	if len(c.Manifests) == 0 && c.ManifestURL == "" && !once {
 		return c, &server.SettingsError{Text: "no manifests given: say in which folder they are with --manifests DIR, or what gives them with --manifest-url URL"}
 	}
-	if err := layers.Check(c.Manifests); err != nil {
-		return c, &server.SettingsError{Text: "--manifests: " + err.Error()}
-	}
-	if err := manifests.CheckURL(c.ManifestURL); err != nil {
-		return c, &server.SettingsError{Text: "--manifest-url: " + err.Error()}
-	}
-	if err := signature.CheckPublicKey(c.ManifestURLPublicKey); err != nil {
-		return c, &server.SettingsError{Text: "manifestURLPublicKey: " + err.Error()}
-	}
-	if (c.ManifestURLCert == "") != (c.ManifestURLKey == "") {
-		return c, &server.SettingsError{Text: "manifestURLCertFile and manifestURLPrivateKeyFile belong together: give both or none"}
-	}
-	if c.CPUPolicy == cpus.None && len(c.CPUOptions) > 0 { // as a kubelet
-		return c, &server.SettingsError{Text: "cpuManagerPolicyOptions mean nothing to cpuManagerPolicy none: leave them out, or choose static"}
-	}
-	if err := checkExposed(c); err != nil {
+	if err := checkTogether(c); err != nil {
 		return c, err
 	}
 	if err := checkWriters(c, once); err != nil {
@@ -76,9 +61,6 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	}
 	if err := checkAbsent(c, once); err != nil {
 		return c, err
-	}
-	if c.ManagedRuntime && c.Endpoint != "" {
-		return c, &server.SettingsError{Text: managed.ErrTwo.Error()}
 	}
 	if c.ManagedRuntime && c.FallbackDriver == "" && managed.SystemdCgroups() {
 		c.FallbackDriver = string(cgroups.Systemd) // of the runtime and of the agent: containerd 1.6 does not tell its own
@@ -103,6 +85,46 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 		c.PodHosts = true         // as in docker compose
 	}
 	return c, nil
+}
+
+// Check returns why an agent starts with these settings on no machine, in words for the reader of a
+// file of them; nil: on some it may. It looks at nothing of this machine.
+func Check(c config.Config) error {
+	if err := checkTogether(c); err != nil {
+		return err
+	}
+	access := Access(c)
+	if err := access.Check(c.Listen); err != nil {
+		return err
+	}
+	policy := Pinning(c, false).Policy
+	if err := policy.CheckReserved(); err != nil {
+		return &server.SettingsError{Text: "cpuManagerPolicy static: " + err.Error()}
+	}
+	return nil
+}
+
+// checkTogether refuses settings that contradict each other.
+func checkTogether(c config.Config) error {
+	if err := layers.Check(c.Manifests); err != nil {
+		return &server.SettingsError{Text: "--manifests: " + err.Error()}
+	}
+	if err := manifests.CheckURL(c.ManifestURL); err != nil {
+		return &server.SettingsError{Text: "--manifest-url: " + err.Error()}
+	}
+	if err := signature.CheckPublicKey(c.ManifestURLPublicKey); err != nil {
+		return &server.SettingsError{Text: "manifestURLPublicKey: " + err.Error()}
+	}
+	if (c.ManifestURLCert == "") != (c.ManifestURLKey == "") {
+		return &server.SettingsError{Text: "manifestURLCertFile and manifestURLPrivateKeyFile belong together: give both or none"}
+	}
+	if c.CPUPolicy == cpus.None && len(c.CPUOptions) > 0 { // as a kubelet
+		return &server.SettingsError{Text: "cpuManagerPolicyOptions mean nothing to cpuManagerPolicy none: leave them out, or choose static"}
+	}
+	if c.ManagedRuntime && c.Endpoint != "" {
+		return &server.SettingsError{Text: managed.ErrTwo.Error()}
+	}
+	return checkExposed(c)
 }
 
 // NodeName returns the name of the node: the one given, or the one recorded in its root dir, or the
