@@ -111,11 +111,19 @@ func TestAPurgeRemovesNothingOfPodsThatRun(t *testing.T) {
 			m.put("proc/self/mountinfo", "40 22 0:40 / "+m.dir+"/root/pods/"+uid+"/volumes/s rw - tmpfs tmpfs rw\n")
 			m.program("umount", "exit 32")
 		}, true},
+		{"the root dir is a link", func(m *machine) {
+			if err := errors.Join(os.Rename(m.dir+"/root", m.dir+"/data"), os.Symlink(m.dir+"/data", m.dir+"/root")); err != nil {
+				m.Fatal(err)
+			}
+		}, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := newMachine(t)
 			row.prepare(m)
 			said := m.purge()
+			if strings.Contains(said, "root/volumes has") {
+				t.Errorf("there are no such volumes; said %s", said)
+			}
 			if m.stays() != row.stays || row.stays != strings.Contains(said, "stays") {
 				t.Errorf("the root dir stays: %v, want %v; said %s", m.stays(), row.stays, said)
 			}
