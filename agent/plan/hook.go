@@ -65,7 +65,7 @@ func (s *Facts) planHooks(p *Plan, i *pleg.Instance) {
 		case !started:
 			start = append(start, Action{Do: DoRunPostStart, UID: i.UID, ID: n.ID, Name: n.Name, Reason: "it has started"})
 		case h.Failed != "" && n.Kill == nil: // planKills stops those with a kill decision
-			kill = append(kill, Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: n.Name, Grace: max(n.Grace, MinGrace),
+			kill = append(kill, Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: n.Name, Grace: n.Grace,
 				Cause: checkpoint.CauseHook, Reason: checkpoint.HookFailed, Text: "PostStart hook failed: " + h.Failed})
 			stop = append(stop, stopContainer(i, n, checkpoint.CauseHook, checkpoint.HookFailed))
 		}

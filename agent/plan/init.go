@@ -14,7 +14,8 @@ import (
 // planInit plans the init containers of a pod with a usable sandbox. It reports
 // whether regular containers may start, and whether an init container failed for
 // good. Only containers of the current sandbox count: a new sandbox runs all
-// init containers again.
+// init containers again. A sidecar holds what follows it only until the next
+// init container was started, so that its crashes keep no other from restarting.
 func (s *Facts) planInit(p *Plan, i *pleg.Instance) (initialized, failed bool) {
 	all, here := s.Pod.Spec.InitContainers, i.Sandbox().ID
 	if s.underWay(i) {
@@ -28,7 +29,7 @@ func (s *Facts) planInit(p *Plan, i *pleg.Instance) (initialized, failed bool) {
 	for k := range all {
 		c := &all[k]
 		if podspec.Restartable(c) {
-			if !s.planSidecar(p, i, c) {
+			if !s.planSidecar(p, i, c) && !laterStarted(all[k+1:], i, here) {
 				return false, false
 			}
 			continue
@@ -88,7 +89,7 @@ func (s *Facts) underWay(i *pleg.Instance) bool {
 }
 
 // laterStarted reports whether one of these init containers was started in
-// the sandbox, which proves that those before it succeeded.
+// the sandbox, which proves that those before it succeeded, or had started.
 func laterStarted(later []v1.Container, i *pleg.Instance, sandbox string) bool {
 	for k := range later {
 		if n := i.Newest(later[k].Name); n != nil && n.Sandbox == sandbox {

@@ -256,6 +256,10 @@ func TestPlan(t *testing.T) {
 		{"a sidecar that runs lets the next one start", scene{Pod: withInit(withSidecar(pod(always, "a"), "s"), "i"), Accepted: true, Here: world(up("s", 0))}, "start container i#0"},
 		{"a sidecar that died is restarted while the pod runs", scene{Pod: withSidecar(pod(always, "a"), "s"), Accepted: true, Here: world(up("a", 0), exit("s", 0, 0, 0, ""))}, "start container s#1 after 0s"},
 
+		{"an earlier one in back-off does not hold a regular one that crashed", scene{Pod: withSidecar(withSidecar(pod(always, "a"), "s"), "last"), Accepted: true, Here: world(exit("s", 1, 1, 0, "0s"), up("last", 0), exit("a", 0, 1, 0, ""))}, "start container a#1 after 0s|s waits: CrashLoopBackOff|wake in 10s"},
+		{"nor the next init container, once a later one was started", scene{Pod: withInit(withSidecar(pod(always, "a"), "s"), "i", "j"), Accepted: true, Here: world(exit("s", 1, 1, 0, "0s"), exit("i", 0, 0, 0, ""))}, "start container j#0|s waits: CrashLoopBackOff|wake in 10s"},
+		{"the last one in back-off holds the regular ones", scene{Pod: withSidecar(withSidecar(pod(always, "a"), "s"), "last"), Accepted: true, Here: world(up("s", 0), exit("last", 1, 1, 0, "0s"), exit("a", 0, 1, 0, ""))}, "|last waits: CrashLoopBackOff|wake in 10s"},
+
 		// What went wrong last.
 		{"a container whose image is missing waits", scene{Pod: pod(always, "a"), Accepted: true, Here: world(), Failures: map[string]plan.Failure{"a": {Waiting: plan.Waiting{Reason: "ErrImagePull"}, Retry: noon.Add(10 * time.Second)}}}, "|a waits: ErrImagePull|wake in 10s"},
 		{"a container whose image is on its way waits, others start", scene{Pod: pod(always, "a", "b"), Accepted: true, Here: world(), Fetching: map[string]plan.Pull{"a": {Image: "img:1", Since: noon}}}, "start container b#0|a waits: ContainerCreating|wake in 10s"},

@@ -40,9 +40,12 @@ func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 				}
 				p.then(mark)
 			}
-			stop := stopContainer(i, n, kill.Cause, kill.Reason)
-			stop.Grace = kill.Grace
-			stops = append(stops, stop)
+			within := *n
+			within.Grace = kill.Grace
+			if kill.Requested { // the kubelet would stop the whole pod
+				within.Grace = max(within.Grace, leastGrace)
+			}
+			stops = append(stops, stopContainer(i, &within, kill.Cause, kill.Reason))
 		}
 	}
 	p.then(stops...)
@@ -53,7 +56,7 @@ func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.KillDecision {
 	if name := s.outdated(c, n); name != "" && s.Restarts && annotations.ReactionOf(s.Pod.Pod, c.Name).Restart {
 		why := name + " has changed, of which its variables or volumes are made"
-		return &checkpoint.KillDecision{Cause: checkpoint.CauseConfig, Reason: why, Text: why, Grace: max(n.Grace, MinGrace), Requested: true}
+		return &checkpoint.KillDecision{Cause: checkpoint.CauseConfig, Reason: why, Text: why, Grace: n.Grace, Requested: true}
 	}
 	r := s.Probes[n.ID]
 	if r.Failed == "" {
@@ -71,7 +74,7 @@ func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.Kil
 	if podspec.IsSidecar(s.Pod.Pod, c) || defaults.RestartPolicyOf(s.Pod.Pod, c) != v1.RestartPolicyNever {
 		why += ", will be restarted"
 	}
-	return &checkpoint.KillDecision{Cause: checkpoint.CauseProbe, Reason: why, Text: r.Why, Grace: max(grace, MinGrace)}
+	return &checkpoint.KillDecision{Cause: checkpoint.CauseProbe, Reason: why, Text: r.Why, Grace: grace}
 }
 
 // outdated returns the name of a changed object that the variables or volumes of a running

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/probe"
@@ -42,7 +43,7 @@ func TestPlanOfProbedPods(t *testing.T) {
 		{"but one probe's grace is not another's", scene{Pod: grace(probed(pod(always, "a"), "a"), 90), Here: world(up("a", 0))}, results{"a0": stillborn},
 			"record kill decision a a0 in 30s; stop container a a0 in 30s"},
 		{"a probe's grace below two seconds is two seconds", scene{Pod: grace(probed(pod(always, "a"), "a"), 1), Here: world(up("a", 0))}, results{"a0": dead},
-			"record kill decision a a0 in 2s; stop container a a0 in 2s"},
+			"record kill decision a a0 in 1s; stop container a a0 in 2s"},
 		{"under Never it is stopped too", scene{Pod: probed(pod(never, "a"), "a"), Here: world(up("a", 0))}, results{"a0": dead},
 			"record kill decision a a0 in 30s; stop container a a0 in 30s"},
 		{"two at a time are stopped together", scene{Pod: probed(probed(pod(always, "a", "b"), "a"), "b"), Here: world(up("a", 0), up("b", 0))}, results{"a0": dead, "b0": stillborn},
@@ -63,6 +64,16 @@ func TestPlanOfProbedPods(t *testing.T) {
 			"stop container a a0 in 7s"},
 		{"a condemned one that is dead is started again", scene{Pod: probed(pod(always, "a"), "a"), Here: world(condemned(exit("a", 0, 137, 0, "")))}, nil,
 			"start container a#1 after 0s"},
+
+		{"its hook runs within the grace of the probe, though the pod has none", scene{Pod: grace(probed(pod(always, "a"), "a"), 20), Here: world(graced(preStops(up("a", 0)), 0))}, results{"a0": dead},
+			"record kill decision a a0 in 20s; stop container a a0 in 20s with preStop"},
+		{"also if the kill decision is of an agent before", scene{Pod: probed(pod(always, "a"), "a"), Here: world(condemned(graced(preStops(up("a", 0)), 0)))}, nil,
+			"stop container a a0 in 7s with preStop"},
+		{"nor does another version keep it from running, though the pod has no grace", scene{Pod: pod(always, "a"), Here: world(with(graced(preStops(up("a", 0)), 0), func(c *pleg.Container) {
+			c.Kill = &checkpoint.KillDecision{Cause: checkpoint.CauseUpdate, Reason: "x", Requested: true}
+		}))}, nil, "stop container a a0 in 2s with preStop"},
+		{"without any grace it does not run", scene{Pod: probed(pod(always, "a"), "a"), Here: world(graced(preStops(up("a", 0)), 0))}, results{"a0": dead},
+			"record kill decision a a0; stop container a a0 in 2s"},
 
 		// Restarts.
 		{"after exit code 0 under OnFailure it is started again", scene{Pod: probed(pod(onFailure, "a"), "a"), Here: world(condemned(exit("a", 0, 0, 0, "")))}, nil,

@@ -51,7 +51,7 @@ func (s *Facts) RequestRestart(name string) (Action, RestartAnswer) {
 	if n == nil || b == nil || !accepted || n.Sandbox != b.ID || !n.Running() && !n.Exited() {
 		return Action{}, answer
 	}
-	a := Action{Do: DoMarkKill, UID: uid, ID: n.ID, Name: name, Grace: max(n.Grace, MinGrace), Cause: checkpoint.CauseRequest, Excused: s.excused(i, name), Reason: checkpoint.RestartRequested, Asked: true}
+	a := Action{Do: DoMarkKill, UID: uid, ID: n.ID, Name: name, Grace: n.Grace, Cause: checkpoint.CauseRequest, Excused: s.excused(i, name), Reason: checkpoint.RestartRequested, Asked: true}
 	if n.Running() {
 		a.Text = checkpoint.RestartRequested // for the termination message
 	}

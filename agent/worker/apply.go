@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/checkpoint"
@@ -99,7 +100,7 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 		w.pod.events.RecordResult(s, a.Verdict)
 		w.pod.rememberOrWarn(w.checkpointOf(s, a.UID).WithResult(a.Verdict), "that the pod is being stopped")
 	case plan.DoMark:
-		return w.pod.remember(w.checkpointOf(s, a.UID).WithMarks(a.Marks))
+		w.pod.rememberOrWarn(w.checkpointOf(s, a.UID).WithMarks(a.Marks), "with which back-offs all containers restart")
 	case plan.DoInterrupt:
 		w.pod.rememberOrWarn(w.checkpointOf(s, a.UID).Interrupted(a.ID, a.Excused...).WithActive(a.Active, checkpoint.Mark{}), "that the pod is interrupted")
 	case plan.DoReplaceSandbox:
@@ -270,11 +271,12 @@ func (w *Worker) noteStart(s *plan.Facts) error {
 	if !counts {
 		next = next.WithActive(active, s.Mark)
 	}
+	isLater := c.Boot != w.pod.shared.Disk.Machine.Boot.ID && plan.NotesBoot(c.Pod)
 	switch {
-	case c.Boot != w.pod.shared.Disk.Machine.Boot.ID && plan.NotesBoot(c.Pod):
+	case isLater && c.Pod.Spec.RestartPolicy == v1.RestartPolicyNever: // without the record it could run twice
 		return plan.Because("FailedCheckpoint", w.pod.remember(next))
-	case !counts || c.IsInterrupted():
-		w.pod.rememberOrWarn(next, "how long the pod has been active")
+	case isLater || !counts || c.IsInterrupted():
+		w.pod.rememberOrWarn(next, "that the pod has started in this boot, and how long it has been active")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -69,17 +70,20 @@ func (b *probes) targetsOf(out []probe.Target, s *plan.Facts, pod *v1.Pod, i *pl
 }
 
 // ExecProbe runs a probe's command. $(NAME) in it stands for a value from the manifest itself, as
-// with the kubelet.
+// with the kubelet. That a runtime which answers nothing else has not answered within the timeout is
+// no context.DeadlineExceeded.
 func (ws *Pool) ExecProbe(ctx context.Context, t *probe.Target, command []string, timeout time.Duration) (string, int32, error) {
 	command, err := podspec.ExpandStatic(command, t.Container.Env)
 	if err != nil {
 		return "", 0, err
 	}
 	answer, err := ws.Cri.ExecSync(ctx, t.ID, command, timeout)
-	if cri.TooLarge(err) {
+	switch {
+	case cri.TooLarge(err):
 		return "", 0, &probe.CommandError{Words: cri.TooLargeWords}
-	}
-	if err != nil {
+	case err != nil && !ws.Watch.Up(): // it answers nothing, so that its silence is not the command's
+		return "", 0, errors.New(err.Error())
+	case err != nil:
 		return "", 0, err
 	}
 	return string(answer.GetStdout()) + string(answer.GetStderr()), answer.GetExitCode(), nil

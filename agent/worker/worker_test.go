@@ -113,7 +113,13 @@ func (r *rig) open(ctx context.Context, dir string) (end func()) {
 // web is a version of the pod.
 func (r *rig) web(image string) *manifests.Pod {
 	r.Helper()
-	pods, problems := documents.Decode("/m/web.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {hostNetwork: true, containers: [{name: c, image: '"+image+"'}]}\n"), documents.Options{NodeName: "n", NameSuffix: true})
+	return r.podOf("metadata: {name: web}\nspec: {hostNetwork: true, containers: [{name: c, image: '" + image + "'}]}\n")
+}
+
+// podOf is the pod of a manifest without its first two lines.
+func (r *rig) podOf(doc string) *manifests.Pod {
+	r.Helper()
+	pods, problems := documents.Decode("/m/web.yaml", []byte("apiVersion: v1\nkind: Pod\n"+doc), documents.Options{NodeName: "n", NameSuffix: true})
 	if len(pods) != 1 {
 		r.Fatal(problems)
 	}
@@ -136,6 +142,15 @@ func (r *rig) passes(u Update) look {
 	}
 	r.Fatal("the passes come to no end")
 	return look{}
+}
+
+// after lets time go by, with the passes that come due.
+func (r *rig) after(d time.Duration, u Update) {
+	r.Helper()
+	for until := time.Now().Add(d); time.Now().Before(until); time.Sleep(time.Second) {
+		synctest.Wait()
+		r.passes(u)
+	}
 }
 
 // runs checks what runs.
