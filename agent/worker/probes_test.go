@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,8 +16,8 @@ const probedDoc = "metadata: {name: web}\nspec: {hostNetwork: true, containers: 
 // that. Its answers count again once it gives some.
 func TestARuntimeThatAnswersNothingFailsNoProbe(t *testing.T) {
 	bubble(t, func(r *rig) {
-		code := int32(0)
-		r.OnExec(func(context.Context, critest.Container, []string) (string, int32, error) { return "", code, nil })
+		var code atomic.Int32
+		r.OnExec(func(context.Context, critest.Container, []string) (string, int32, error) { return "", code.Load(), nil })
 		u := Update{Pod: r.podOf(probedDoc), Generation: 1}
 		r.after(5*time.Second, u)
 		r.Fault(critest.On(critest.Any).Hang())
@@ -26,7 +27,7 @@ func TestARuntimeThatAnswersNothingFailsNoProbe(t *testing.T) {
 		if n := r.Count("StopContainer"); n != 0 {
 			r.Errorf("the container was stopped %d times", n)
 		}
-		code = 1
+		code.Store(1)
 		if r.after(5*time.Second, u); r.Count("StopContainer") == 0 {
 			r.Error("its failures do not count any more")
 		}
