@@ -230,6 +230,14 @@ func (s *Set) Of(pod *v1.Pod) *Set {
 	return NewSet(own)
 }
 
+// SameFor reports whether the objects that a pod refers to are the same in another set.
+func (s *Set) SameFor(pod *v1.Pod, other *Set) bool {
+	return !slices.ContainsFunc(Names(pod), func(key manifests.ObjectKey) bool {
+		a, b := s.get(key), other.get(key)
+		return a != b && (a == nil || b == nil || !a.Same(b))
+	})
+}
+
 // With returns a set in which these objects replace those with the same keys.
 func (s *Set) With(others []*manifests.Object) *Set {
 	next := NewSet(others)

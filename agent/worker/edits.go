@@ -18,12 +18,23 @@ const reasonEdited = "ObjectChanged"
 type edits struct {
 	pod    *v1.Pod                 // the version that was compared last; nil: none
 	seen   *objects.Set            // what it referred to then
+	all    *objects.Set            // of which seen is a part
 	former map[string]fixed        // by container name: those with former values
 	lacks  map[string]message.Text // by container name: what its next start would not find
 }
 
 // fixed is what an attempt of a container has of objects since it started.
 type fixed struct{ id, was string }
+
+// missed reports whether an object has changed of which the worker was not told, as it had no pod
+// then, or another version.
+func (e *edits) missed(now *objects.Set) bool {
+	if e.pod == nil || e.all == now {
+		return false
+	}
+	e.all = now
+	return !e.seen.SameFor(e.pod, now)
+}
 
 // follow compares the objects of the pod with the former ones, if they or the pod changed. It
 // returns the edits; changed reports that there may be any.
@@ -40,7 +51,7 @@ func (e *edits) follow(s *plan.Facts, now *objects.Set, changed bool) (all []obj
 			}
 		}
 	}
-	e.pod, e.seen, e.lacks = pod, now.Of(pod), nil
+	e.pod, e.seen, e.all, e.lacks = pod, now.Of(pod), now, nil
 	for _, c := range podspec.AllContainers(pod) {
 		if text := now.MissingFor(pod, c.Name); text != "" {
 			if e.lacks == nil {
@@ -102,8 +113,7 @@ func attemptOf(s *plan.Facts, container string) string {
 }
 
 // followEdits records events for edits of objects, and what they mean to the pod.
-func (w *Worker) followEdits(s *plan.Facts, changed bool) {
-	now := w.pod.shared.Disk.Objects.Now()
+func (w *Worker) followEdits(s *plan.Facts, now *objects.Set, changed bool) {
 	for _, edit := range w.edits.follow(s, now, changed) {
 		kind := v1.EventTypeNormal
 		if edit.Lacks != "" {

@@ -67,11 +67,13 @@ func (w *Worker) followObjects(s *plan.Facts) {
 	if s.Pod == nil {
 		return
 	}
-	changed := w.objects.Swap(false)
+	now := w.pod.shared.Disk.Objects.Now()
+	changed := w.edits.missed(now)
+	changed = w.objects.Swap(false) || changed
 	if changed {
 		w.retryAll(string(s.Pod.UID))
 	}
-	w.followEdits(s, changed)
+	w.followEdits(s, now, changed)
 	s.Env = w.edits.seen.Env(s.Pod.Pod) // of what the volumes show after the update below, or will show
 	var err error
 	runs := s.Instance().Sandbox() != nil && s.Checkpoint().Ended() == ""
