@@ -99,7 +99,7 @@ const reloading = `
   containers:
   - name: main
     image: registry.test/busybox:1
-    command: [sh, -c, "trap 'echo main $(cat /app/conf) >> /told/main' HUP; trap 'exit 0' TERM; while :; do sleep 1 & wait; done"]
+    command: [sh, -c, "trap 'echo main $(cat /app/conf) >> /told/main' HUP; trap 'exit 0' TERM; touch /told/main-up; while :; do sleep 1 & wait; done"]
     volumeMounts: &mounts [{name: app, mountPath: /app}, {name: told, mountPath: /told}]
   - name: commanded
     image: registry.test/busybox:1
@@ -107,7 +107,7 @@ const reloading = `
     volumeMounts: *mounts
   - name: deaf
     image: registry.test/busybox:1
-    command: [sleep, "3600"]
+    command: [sh, -c, "touch /told/deaf-up; exec sleep 3600"]
     volumeMounts: *mounts
   - name: fresh
     image: registry.test/busybox:1
@@ -131,6 +131,7 @@ func tellsContainersOfChangedConfig(w *world) {
 	write("made.yaml", w.manifest("made", reloading))
 	w.writeFile("objects.yaml", w.objects("first", "x"))
 	w.running("made")
+	w.in("made", "ls /told", "deaf-up\nmain-up") // a signal meets the programs, not what starts them
 	w.writeFile("objects.yaml", w.objects("second", "x"))
 	w.in("made", "cat /told/main /told/commanded", "main second\ncommanded second")
 	w.ps("made: container deaf is not told of its changed config by SIGHUP: its first process does not handle SIGHUP; next try at 20")
