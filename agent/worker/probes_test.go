@@ -28,7 +28,8 @@ func TestARuntimeThatAnswersNothingFailsNoProbe(t *testing.T) {
 			r.Errorf("the container was stopped %d times", n)
 		}
 		code.Store(1)
-		if r.after(5*time.Second, u); r.Count("StopContainer") == 0 {
+		r.after(5*time.Second, u)
+		if r.Count("StopContainer") == 0 {
 			r.Error("its failures do not count any more")
 		}
 	})
@@ -41,8 +42,9 @@ func TestACommandThatHangsFailsItsProbe(t *testing.T) {
 		u := Update{Pod: r.podOf(probedDoc), Generation: 1}
 		r.after(5*time.Second, u)
 		r.Fault(critest.On("ExecSync").Hang())
-		if r.after(3*time.Minute, u); r.Count("StopContainer") != 1 {
-			r.Errorf("the container was stopped %d times", r.Count("StopContainer"))
+		r.after(3*time.Minute, u)
+		if n := r.Count("StopContainer"); n != 1 {
+			r.Errorf("the container was stopped %d times", n)
 		}
 	})
 }
