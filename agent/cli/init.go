@@ -22,6 +22,9 @@ import (
 // initDir is where init writes, as the Debian package does.
 const initDir = "/etc/monopod"
 
+// settingsName is the name of the file of settings that init writes.
+const settingsName = "config.yaml"
+
 // firstManifest is the pod that init writes.
 const firstManifest = `# A Pod, as Kubernetes knows it: https://kubernetes.io/docs/concepts/workloads/pods/
 # Edit this file, and the pod follows; remove it, and the pod goes.
@@ -45,7 +48,8 @@ func initCommand() *cli.Command {
 		Description: `
 DIR, ` + initDir + ` if it is not given, gets config.yaml, in which each setting stands
 as a comment with what it means, and manifests/hello.yaml. Files that are there
-already stay as they are. The output says which commands come next.`,
+already stay as they are: hello.yaml goes where a config.yaml that is there has its
+manifests. The output says which commands come next.`,
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() > 1 {
 				return command.UsageError("init writes one folder")
@@ -61,13 +65,20 @@ already stay as they are. The output says which commands come next.`,
 
 // initialize writes the files that DIR lacks, and prints what comes next.
 func initialize(c *cli.Context, dir string) error {
-	settings, manifest := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "manifests", "hello.yaml")
-	var text bytes.Buffer
-	if err := config.PrintFirst(&text, filepath.Dir(manifest)); err != nil {
+	settings := filepath.Join(dir, settingsName)
+	folder, err := firstFolder(dir)
+	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(manifest), 0o700); err != nil {
+	manifest := filepath.Join(folder, "hello.yaml")
+	var text bytes.Buffer
+	if err := config.PrintFirst(&text, folder); err != nil {
 		return err
+	}
+	for _, d := range []string{dir, folder} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return err
+		}
 	}
 	for _, f := range []struct{ path, text string }{{settings, text.String()}, {manifest, firstManifest}} {
 		said, err := writeFirst(f.path, f.text)
@@ -78,6 +89,23 @@ func initialize(c *cli.Context, dir string) error {
 	}
 	fmt.Fprint(c.App.Writer, nextCommands(dir, settings))
 	return nil
+}
+
+// firstFolder returns the folder of manifests into which init writes with this DIR: the last of the
+// settings that are there, which wins over the others, else one below DIR.
+func firstFolder(dir string) (string, error) {
+	settings := filepath.Join(dir, settingsName)
+	if _, err := os.Stat(settings); errors.Is(err, fs.ErrNotExist) {
+		return filepath.Join(dir, "manifests"), nil
+	}
+	c, _, err := config.ReadFile(settings, config.Default())
+	if err != nil {
+		return "", fmt.Errorf("nothing is written, as the settings that are there cannot be read: %w", err)
+	}
+	if len(c.Manifests) == 0 {
+		return "", fmt.Errorf("nothing is written, as the settings of %s have no folder of manifests: give it one by staticPodPath", settings)
+	}
+	return c.Manifests[len(c.Manifests)-1], nil
 }
 
 // writeFirst writes a file unless it is there, and returns which of both is so.
@@ -113,13 +141,28 @@ Next:
 `, file, run)
 }
 
-// sayEmpty logs what to do about a folder without a file.
-func sayEmpty(log *slog.Logger, dirs []string) {
+// sayEmpty logs what to do about folders without a file: init is named where it writes into the last
+// of them. settings is the file of settings, "" for none.
+func sayEmpty(log *slog.Logger, dirs []string, settings string) {
 	isFilled := func(dir string) bool {
 		files, err := os.ReadDir(dir)
 		return err != nil || len(files) > 0
 	}
-	if len(dirs) > 0 && !slices.ContainsFunc(dirs, isFilled) {
-		log.Info("the folder of manifests is empty: a Pod manifest that is put there runs at once; `monopod init` writes a first one", "manifests", dirs[len(dirs)-1])
+	if len(dirs) == 0 || slices.ContainsFunc(dirs, isFilled) {
+		return
 	}
+	text := "the folder of manifests is empty: a Pod manifest that is put there runs at once"
+	dir, err := filepath.Abs(filepath.Dir(cmp.Or(settings, filepath.Join(initDir, settingsName))))
+	if err != nil {
+		dir = initDir
+	}
+	folder, err := firstFolder(dir)
+	if err == nil && folder == dirs[len(dirs)-1] && (settings == "" || filepath.Base(settings) == settingsName) {
+		command := "monopod init"
+		if dir != initDir {
+			command += " " + shell.Word(dir)
+		}
+		text += "; `" + command + "` writes a first one"
+	}
+	log.Info(text, "manifests", dirs[len(dirs)-1])
 }

@@ -41,13 +41,29 @@ func TestInitWritesWhatTheAgentTakes(t *testing.T) {
 
 func TestInitLeavesWhatIsThere(t *testing.T) {
 	dir := t.TempDir()
-	settings := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(settings, []byte("mine"), 0o644); err != nil {
-		t.Fatal(err)
+	settings, folder := filepath.Join(dir, "config.yaml"), filepath.Join(t.TempDir(), "pods")
+	mine := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	typedLine{"init " + dir, []string{settings + " is there already, and stays as it is", "hello.yaml is written"}, nil, 0}.check(t)
-	if text, err := os.ReadFile(settings); string(text) != "mine" {
+	hello := filepath.Join(folder, "hello.yaml")
+	mine("staticPodPath: " + folder + "\n")
+	typedLine{"init " + dir, []string{settings + " is there already, and stays as it is\n", hello + " is written\n"}, nil, 0}.check(t)
+	if text, err := os.ReadFile(settings); string(text) != "staticPodPath: "+folder+"\n" {
 		t.Errorf("the file has %q now (%v)", text, err)
+	}
+	if _, err := os.Stat(hello); err != nil {
+		t.Error(err)
+	}
+	typedLine{"init " + dir, []string{hello + " is there already, and stays as it is\n"}, nil, 0}.check(t)
+	mine("mine")
+	typedLine{"init " + dir, nil, []string{"nothing is written", settings}, 1}.check(t)
+	mine("staticPodPath: \"\"\n")
+	typedLine{"init " + dir, nil, []string{"nothing is written", settings, "staticPodPath"}, 1}.check(t)
+	if _, err := os.Stat(filepath.Join(dir, "manifests")); !os.IsNotExist(err) {
+		t.Errorf("init made a folder of which the settings know nothing (%v)", err)
 	}
 	typedLine{"init a b", nil, []string{"init writes one folder"}, 2}.check(t)
 	typedLine{"init /proc/none", nil, []string{"/proc/none"}, 1}.check(t)
@@ -55,18 +71,32 @@ func TestInitLeavesWhatIsThere(t *testing.T) {
 
 func TestAnEmptyFolderIsMetWithWhatToDo(t *testing.T) {
 	dir := t.TempDir()
-	said := func() string {
-		var out bytes.Buffer
-		sayEmpty(slog.New(slog.NewTextHandler(&out, nil)), []string{dir})
-		return out.String()
-	}
-	if text := said(); !strings.Contains(text, "`monopod init` writes a first one") || !strings.Contains(text, "manifests="+dir) {
-		t.Errorf("logged of an empty folder: %q", text)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "web.yaml"), nil, 0o600); err != nil {
+	folder, settings := filepath.Join(dir, "manifests"), filepath.Join(dir, "config.yaml")
+	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if text := said(); text != "" {
+	said := func(of string) string {
+		var out bytes.Buffer
+		sayEmpty(slog.New(slog.NewTextHandler(&out, nil)), []string{of}, settings)
+		return out.String()
+	}
+	if text := said(folder); !strings.Contains(text, "`monopod init "+dir+"` writes a first one") || !strings.Contains(text, "manifests="+folder) {
+		t.Errorf("logged of an empty folder: %q", text)
+	}
+	other := t.TempDir()
+	if text := said(other); !strings.Contains(text, "is empty") || strings.Contains(text, "init") {
+		t.Errorf("logged of an empty folder into which init does not write: %q", text)
+	}
+	if err := os.WriteFile(settings, []byte("staticPodPath: "+other+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text := said(other); !strings.Contains(text, "`monopod init "+dir+"` writes a first one") {
+		t.Errorf("logged of an empty folder of the settings: %q", text)
+	}
+	if err := os.WriteFile(filepath.Join(other, "web.yaml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text := said(other); text != "" {
 		t.Errorf("logged of a folder with a file: %q", text)
 	}
 }

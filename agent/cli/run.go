@@ -95,7 +95,7 @@ func run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	sayEmpty(log, cfg.Manifests)
+	sayEmpty(log, cfg.Manifests, c.String("config"))
 	return a.Run(c.Context)
 }
 

@@ -85,6 +85,11 @@ func TestPlanOfContainersThatReload(t *testing.T) {
 	former := func(change func(*plan.Facts)) scene {
 		return scene{Pod: pod(always, "a", "b"), Accepted: true, Here: world(made(up("a", 0), "configmap/app=1"), made(up("b", 0), "configmap/app=1")), Change: change}
 	}
+	young := func(change func(*plan.Facts)) scene {
+		c := made(up("a", 0), "configmap/app=1")
+		c.Started = c.Started.Add(time.Minute - 500*time.Millisecond)
+		return scene{Pod: pod(always, "a"), Accepted: true, Here: world(c), Change: change}
+	}
 	checkPlans(t, []row{
 		{"it is told of the change, and no other one", former(change(func(*plan.Facts) {})), "reload container a a0"},
 		{"but not while the gate is shut", former(change(func(s *plan.Facts) { s.Restarts = false })), ""},
@@ -101,6 +106,10 @@ func TestPlanOfContainersThatReload(t *testing.T) {
 		})), "reload container a a0"},
 		{"but at once if it has changed again", former(change(func(s *plan.Facts) {
 			s.Reloading = map[string]plan.Reloading{"a0": {Words: "configmap/app=3", By: "SIGHUP", Retry: later(s)}}
+		})), "reload container a a0"},
+		{"nor while its program may not handle signals yet", young(change(func(*plan.Facts) {})), "|wake in 1.5s"},
+		{"which keeps no command from it", young(change(func(s *plan.Facts) {
+			s.Pod.Annotations[annotations.OnConfigChange+"/a"] = "exec:reload"
 		})), "reload container a a0"},
 		{"one that was told is not told again", former(change(func(s *plan.Facts) {
 			s.Checkpoint().Told = map[string]checkpoint.Told{"a0": {Words: "configmap/app=2"}}

@@ -21,6 +21,10 @@ type Reloading struct {
 	Text  message.Text // why it failed; empty: it is being told
 }
 
+// handlesSignals is how long after its start a container is sent signals: before, its process may be
+// what starts the program, or a program that has not said yet which it handles, and would end by it.
+const handlesSignals = 2 * time.Second
+
 // planReloads tells the running containers whose volumes show the changed objects, and for which the
 // pod requests that they are told.
 func (s *Facts) planReloads(p *Plan, i *pleg.Instance) {
@@ -33,11 +37,14 @@ func (s *Facts) planReloads(p *Plan, i *pleg.Instance) {
 			continue
 		}
 		last, begun := s.Reloading[n.ID]
-		isSame := last.Words == s.Env[c.Name] && last.By == annotations.ReactionOf(s.Pod.Pod, c.Name).String()
+		reaction := annotations.ReactionOf(s.Pod.Pod, c.Name)
+		isSame := last.Words == s.Env[c.Name] && last.By == reaction.String()
 		switch {
 		case begun && last.Retry.IsZero(): // it is being told
 		case isSame && s.Now.Before(last.Retry):
 			p.wakeAt(last.Retry)
+		case reaction.Signal != "" && s.Now.Sub(n.Started) < handlesSignals:
+			p.wakeAt(n.Started.Add(handlesSignals))
 		default:
 			p.then(Action{Do: DoReload, UID: i.UID, ID: n.ID, Name: c.Name, Beside: true, Text: s.Env[c.Name], Reason: s.outdated(c, n) + " has changed"})
 		}
