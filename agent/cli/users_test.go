@@ -195,6 +195,8 @@ func TestWordsOfOtherToolsMeetHelp(t *testing.T) {
 		"run --kubeconfig x":                  "there is no API server",
 		"run --bootstrap-kubeconfig=x":        "there is no API server",
 		"once --hostname-override=x pod.yaml": "here it is --node-name",
+		"once --root-dir x pod.yaml":          "unknown flag: --root-dir",
+		"once --port 1 pod.yaml":              "unknown flag: --port",
 		"help get":                            "`monopod ps`",
 		"forward web 80":                      "`monopod port-forward POD 8080:80`",
 	} {

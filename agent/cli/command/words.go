@@ -138,12 +138,16 @@ var flagWords = []struct{ commands, names, here string }{
 	{"version", "--client", "the agent's is at the path /version of its endpoint; leave it out"},
 }
 
-// ownFlag returns what to do here instead of a flag of another tool, "" if that is not known.
+// ownFlag returns what to do here instead of a flag of another tool, "" if that is not known, or is
+// a flag that this command lacks.
 func ownFlag(k *cli.Command, name string) string {
 	runsPods := flagOf(k, "--runtime-endpoint") != nil && flagOf(k, "--config") != nil
 	for _, w := range flagWords {
 		isOf := w.commands == "" && runsPods || slices.Contains(strings.Fields(w.commands), k.Name)
-		if isOf && slices.Contains(strings.Fields(w.names), name) {
+		first := strings.Fields(strings.TrimPrefix(w.here, "here it is "))[0]
+		flag := strings.TrimSuffix(first, ",")
+		lacks := strings.HasPrefix(flag, "-") && flagOf(k, flag) == nil
+		if isOf && !lacks && slices.Contains(strings.Fields(w.names), name) {
 			return "there is no flag " + name + ": " + w.here
 		}
 	}
