@@ -50,8 +50,9 @@ func TestGolden(t *testing.T) {
 		delete(cases, "userns")
 	}
 	withoutAbsentPages(t, cases)
-	meant, own := goldenMeant(t, r)
-	looking, _ := goldenMeant(t, r) // counts apart
+	here := place{r.Runtime.Version, recording}
+	meant, own := goldenMeant(t, here)
+	looking, _ := goldenMeant(t, here) // counts apart
 	got := newGoldenRun(t, r, looking).play(cases)
 	var left []string
 	if unified() {
@@ -92,11 +93,11 @@ func withoutAbsentPages(t *testing.T, cases map[string]golden.Case) {
 }
 
 // goldenMeant returns how pods shall differ from the recordings, and which of that is this runtime's own.
-func goldenMeant(t *testing.T, r *rig.Rig) (all, own golden.Meant) {
+func goldenMeant(t *testing.T, here place) (all, own golden.Meant) {
 	t.Helper()
 	all, err := golden.ReadMeant(filepath.Join(goldenDir, "differences.md"))
 	check(t, err)
-	own, err = golden.ParseMeant("goldenDepartures", goldenDepartures[r.Runtime.Version])
+	own, err = golden.ParseMeant("goldenDepartures", goldenDepartures[here])
 	check(t, err)
 	return append(all, own...), own
 }
