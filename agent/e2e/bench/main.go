@@ -105,6 +105,7 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	if err := measure(ctx, r, o, sides, s); err != nil {
+		fmt.Print(s.markdown()) // what was measured until then
 		return err
 	}
 	if !o.bare {
