@@ -88,7 +88,7 @@ func watchEvents(ctx context.Context, w io.Writer, o EventsOptions, k *client.Kn
 				return err
 			}
 		}
-		return fmt.Errorf("no monopod answers on %s, so there is nothing to watch: %s", o.Socket, client.WhereToLook())
+		return fmt.Errorf("%w, so there is nothing to watch: %s", client.ErrDown, client.WhereToLook())
 	}
 	if err := p.Past(past); err != nil {
 		return err

@@ -178,7 +178,7 @@ func TestEventsOfAnAgentThatIsDown(t *testing.T) {
 	}
 	shown(t, "events-pod", out.String())
 	o.Watch = true
-	if err := Events(t.Context(), io.Discard, o); err == nil || !strings.HasPrefix(err.Error(), "no monopod answers on /nowhere/s, so there is nothing to watch") {
+	if err := Events(t.Context(), io.Discard, o); !client.IsDown(err) || !strings.HasPrefix(err.Error(), "the agent does not run, so there is nothing to watch: ") {
 		t.Errorf("watch: %v", err)
 	}
 	o.Root = filepath.Join(root, "elsewhere")

@@ -80,7 +80,7 @@ at a loopback address: this needs root, and works while the agent does not run.
 Without -c it runs in the container that the annotation
 kubectl.kubernetes.io/default-container names, else in the first one.
 
-Ctrl-C reaches the command with -t; without, monopod ends and the command runs
+Ctrl-C reaches the command with -it; else monopod ends and the command runs
 on until it finds its input or output closed.
 
 The exit code is the command's own. 127: there is no such command in the

@@ -48,8 +48,8 @@ const replyLook = 50 * time.Millisecond
 // Run runs the command behind the URL and returns its exit code once it has ended and all of its
 // output is passed on. Behind the URL of an attachment is what the container already runs, and the
 // exit code is 0 however that ended. ctx's end closes the connection; the runtime decides what
-// happens to the command then. A failed write to Out or Err ends it likewise, and is the error. A
-// read of In that waits when the command ends, or a write that waits when ctx does, is left
+// happens to the command then. A failed read of In, or write to Out or Err, ends it likewise, and
+// is the error. A read of In that waits when the command ends, or a write that waits when ctx does, is left
 // behind: a file cannot be interrupted.
 func Run(ctx context.Context, url string, s Streams) (code int, err error) {
 	conn, err := connect(ctx, url, commandProtocol)
@@ -81,8 +81,8 @@ type run struct {
 	streams Streams
 	made    map[string]*spdystream.Stream // by name; not changed once output flows
 
-	mu      sync.Mutex
-	written error // the first write that failed
+	mu   sync.Mutex
+	lost error // reads of the input and writes of the output that failed
 }
 
 // end closes the connection. Each stream is closed separately, as one that is not read any more
@@ -122,8 +122,8 @@ func (r *run) run(ctx context.Context) (int, error) {
 	status, err := io.ReadAll(io.LimitReader(r.made[streamError], statusLimit))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.written != nil {
-		return 0, r.written
+	if r.lost != nil {
+		return 0, r.lost
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read how the command ended: %w", err)
@@ -173,9 +173,15 @@ func (r *run) names() []string {
 	return append(names, streamErr)
 }
 
-// feed passes the input on, and its end.
+// feed passes the input on, and its end. Input that cannot be read has none: the command must not
+// take a part of it for the whole.
 func (r *run) feed(to *spdystream.Stream) {
-	io.Copy(to, struct{ io.Reader }{r.streams.In}) // an error means that the command has ended
+	w := &watched{to: to}
+	_, err := io.Copy(w, struct{ io.Reader }{r.streams.In})
+	if err != nil && w.err == nil { // a failed write means that the command has ended
+		r.giveUp(fmt.Errorf("standard input: %w", err))
+		return
+	}
 	to.Close()
 }
 
@@ -183,11 +189,15 @@ func (r *run) feed(to *spdystream.Stream) {
 func (r *run) drain(to io.Writer, from io.Reader) {
 	w := &watched{to: to}
 	io.Copy(w, from)
-	if w.err == nil {
-		return
+	if w.err != nil {
+		r.giveUp(w.err)
 	}
+}
+
+// giveUp ends the command because one of this machine's streams has failed.
+func (r *run) giveUp(err error) {
 	r.mu.Lock()
-	r.written = errors.Join(r.written, w.err)
+	r.lost = errors.Join(r.lost, err)
 	r.mu.Unlock()
 	r.end()
 }

@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"github.com/moby/spdystream"
 )
@@ -272,5 +274,19 @@ func TestAServerThatRefuses(t *testing.T) {
 		}
 		l.Close()
 		answering.Wait()
+	}
+}
+
+// Input that cannot be read is not at its end: a command that takes a part for the whole is not done.
+func TestInputThatCannotBeReadIsAnError(t *testing.T) {
+	url := serve(t, 4, func(s map[string]*spdystream.Stream) {
+		all, _ := io.ReadAll(s[streamIn])
+		fmt.Fprintf(s[streamOut], "%d bytes", len(all))
+		end(s, success)
+	})
+	in := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(syscall.EIO))
+	_, err := Run(t.Context(), url, Streams{In: in, Out: io.Discard, Err: io.Discard})
+	if !errors.Is(err, syscall.EIO) || err.Error() != "standard input: input/output error" {
+		t.Errorf("err %v", err)
 	}
 }

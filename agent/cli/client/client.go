@@ -41,8 +41,8 @@ func GetWithin(ctx context.Context, timeout time.Duration, socket, path string) 
 }
 
 // ask returns the answer of the agent behind the socket. request: the body; nil: none.
-func ask(ctx context.Context, timeout time.Duration, socket, method, path string, request []byte) (code int, status string, body []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func ask(caller context.Context, timeout time.Duration, socket, method, path string, request []byte) (code int, status string, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
 	transport := &http.Transport{
 		DisableKeepAlives: true,
@@ -55,12 +55,14 @@ func ask(ctx context.Context, timeout time.Duration, socket, method, path string
 		return 0, "", nil, err
 	}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
-	if err != nil {
-		return 0, "", nil, unreachable(socket, timeout, err)
+	if err == nil {
+		defer resp.Body.Close()
+		body, err = io.ReadAll(resp.Body)
 	}
-	defer resp.Body.Close()
-	body, err = io.ReadAll(resp.Body)
-	if err != nil {
+	switch {
+	case err != nil && caller.Err() != nil: // whatever the agent was about to answer
+		return 0, "", nil, fmt.Errorf("no answer from %s yet: %w", socket, context.Cause(caller))
+	case err != nil:
 		return 0, "", nil, unreachable(socket, timeout, err)
 	}
 	return resp.StatusCode, resp.Status, body, nil

@@ -124,6 +124,8 @@ func Release(ctx context.Context, o Request) error {
 
 // do sends a request that only names pods, one pod after the other.
 func (o Request) do(ctx context.Context, v verb) error {
+	ctx, cancel := bounded(ctx, o.Timeout)
+	defer cancel()
 	all, err := o.pods(ctx, ", and nothing is "+v.done)
 	if err != nil {
 		return err
@@ -135,8 +137,6 @@ func (o Request) do(ctx context.Context, v verb) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := bounded(ctx, o.Timeout)
-	defer cancel()
 	if len(pods) == 0 {
 		_, err := fmt.Fprintln(o.Out, cmp.Or(o.Choice.None(), "There are no pods."))
 		return err
@@ -153,7 +153,7 @@ func (o Request) do(ctx context.Context, v verb) error {
 	for _, together := range steps {
 		taken, not := o.send(ctx, v.path, together)
 		refused = append(refused, not...)
-		if err := o.finish(ctx, v, taken, here); err != nil {
+		if err := o.finish(ctx, v, taken, here); err != nil || ctx.Err() != nil {
 			return errors.Join(append(refused, err)...)
 		}
 	}
@@ -182,6 +182,9 @@ func (o Request) send(ctx context.Context, path string, pods []v1.Pod) (taken []
 		_, err := post(ctx, sendTimeout, o.Socket, o.path(path+"/"+p.Namespace+"/"+p.Name))
 		if leaves := path == "stop" && p.DeletionTimestamp != nil; err != nil && !leaves { // such a pod stops by itself
 			refused = append(refused, err)
+			if ctx.Err() != nil {
+				break
+			}
 			continue
 		}
 		taken = append(taken, p)

@@ -96,7 +96,10 @@ func (w *wait) look(ctx context.Context) error {
 	switch {
 	case errors.Is(err, syscall.EACCES):
 		return err
-	case err != nil && ctx.Err() != nil && len(w.missing) > 0:
+	case err != nil && ctx.Err() != nil: // it is over: what was missing before is still missing
+		if len(w.missing) == 0 {
+			w.missing = []string{err.Error()}
+		}
 		return nil
 	case err != nil:
 		w.missing = []string{err.Error()}

@@ -92,9 +92,9 @@ func (c *Copy) Down(ctx context.Context, from, to string) error {
 
 // fetch is Down of what tar finds in a folder. If that is a link, it returns its target.
 func (c *Copy) fetch(ctx context.Context, holes bool, u *unpacking) (target string, err error) {
-	create, name := "-cf", "./"+u.base
-	if holes {
-		create = "-Scf"
+	command, name := []string{"tar", "-cf", "-", "-C", u.dir}, "./"+u.base
+	if holes { // GNU's takes a backslash in a name for the beginning of another byte
+		command = []string{"tar", "--no-unquote", "-Scf", "-", "-C", u.dir}
 	}
 	if u.base == "." {
 		name = "."
@@ -108,7 +108,7 @@ func (c *Copy) fetch(ctx context.Context, holes bool, u *unpacking) (target stri
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		code, failed = c.Exec(ctx, []string{"tar", create, "-", "-C", u.dir, name}, stream.Streams{Out: w, Err: stderr})
+		code, failed = c.Exec(ctx, append(command, name), stream.Streams{Out: w, Err: stderr})
 		w.CloseWithError(failed)
 	}()
 	u.ctx = ctx

@@ -559,3 +559,20 @@ func TestWhatTarSaysOfAnEmptyArchiveCounts(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
+
+// A name is meant as it is: tar may read a backslash in one as the beginning of another byte.
+func TestAFileIsFoundByItsVeryName(t *testing.T) {
+	tars(t, func(t *testing.T, c *Copy) {
+		dir, to := t.TempDir(), t.TempDir()
+		for _, name := range []string{`new\nline`, `letter\101`, `two\\`, `*?[a]`} {
+			write(t, dir+"/"+name, name)
+			if err := c.Down(t.Context(), dir+"/"+name, to); err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if text, err := os.ReadFile(to + "/" + name); string(text) != name {
+				t.Errorf("%s: %q, %v", name, text, err)
+			}
+		}
+	})
+}

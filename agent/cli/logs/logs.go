@@ -212,7 +212,7 @@ func (o *Options) prepare(all []*container) (readable []*container, err error) {
 			failed = &client.NameError{Text: fmt.Sprintf("%s has ended and has no log in %s", subject, c.dir), Cause: fs.ErrNotExist}
 		case c.read.Follow:
 			fmt.Fprintf(o.Notes, "monopod: %s is waiting to start: %s\n", subject, print.OneLine(podlog.Waits(status)))
-			failed = nil
+			c.read.Which, failed = podlog.All, nil
 		default:
 			failed = &client.NameError{Text: fmt.Sprintf("%s is waiting to start: %s", subject, print.OneLine(podlog.Waits(status))), Cause: fs.ErrNotExist}
 		}

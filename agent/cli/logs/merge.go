@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -41,14 +42,14 @@ func (o *Options) show(ctx context.Context, out io.Writer, all []*container) err
 	if len(all) == 1 {
 		all[0].read.Idle = p.flush
 		err := all[0].follow(ctx, o.PodLogs, all[0].read, func(l podlog.Line) error { return p.print(0, l) })
-		return errors.Join(err, p.close())
+		return cmp.Or(err, p.close())
 	}
 	first, live := make([]chan item, len(all)), make(chan item, lineAhead)
 	for k, c := range all {
 		first[k] = make(chan item, lineAhead)
 		group.Go(func() { c.run(ctx, o.PodLogs, k, first[k], live) })
 	}
-	return errors.Join(merge(ctx, p, first, live), p.close())
+	return cmp.Or(merge(ctx, p, first, live), p.close())
 }
 
 // follow reads the container's log, and those of the pods that replace its own.
@@ -69,7 +70,7 @@ func (c *container) follow(ctx context.Context, podLogs string, o podlog.Options
 		if at.next == nil {
 			return nil
 		}
-		dir, o = podlog.Dir(podLogs, at.successor, c.name), podlog.Options{Follow: true, Idle: o.Idle}
+		dir, o = podlog.Dir(podLogs, at.successor, c.name), podlog.Options{Which: podlog.All, Follow: true, Idle: o.Idle}
 	}
 }
 

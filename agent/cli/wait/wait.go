@@ -102,7 +102,10 @@ func (w *wait) look(ctx context.Context) ([]string, error) {
 	switch {
 	case errors.Is(err, syscall.EACCES):
 		return nil, err
-	case err != nil && ctx.Err() != nil && len(w.lacks) > 0:
+	case err != nil && ctx.Err() != nil: // it is over: what lacked before still lacks
+		if len(w.lacks) == 0 {
+			w.lacks = []string{err.Error()}
+		}
 		return w.lacks, nil
 	case err != nil:
 		w.print(err.Error())
