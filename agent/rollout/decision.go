@@ -171,6 +171,12 @@ func (d *Decision) Wait(by Cause) (text message.Text, is bool) {
 	return text, false
 }
 
+// IsLockAlone reports whether nothing delays the change but the lock of the workload, if that does.
+func (d *Decision) IsLockAlone() bool {
+	isOther := func(w Wait) bool { return w.By != ByLock && !w.isQuiet() }
+	return d.Prepare != nil && !slices.ContainsFunc(d.Waits, isOther) || d.Outdated != "" && !slices.ContainsFunc(d.RestartWaits, isOther)
+}
+
 // Line returns what an update or a removal waits for while the former version runs; "": nothing
 // worth reporting.
 func (d *Decision) Line() string {

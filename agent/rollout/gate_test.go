@@ -76,6 +76,7 @@ func TestTheGate(t *testing.T) {
 		{"then it keeps nothing away", lockIs(Held, time.Hour), worldIs, "", 0, 0, ""},
 		{"also if the agent that counts now did not look yet", lockIs(Unlooked, time.Hour), worldIs, "", 0, 0, ""},
 		{"and one of which the disk says nothing", lockIs(Unknown, time.Hour), worldIs, "", 0, 0, ""},
+		{"before its time counts it has all of it", lockIs(Held, 0), worldIs, "locked by its workload: /data/lock, at most for 1h0m0s", 1, lookEvery, ""},
 		{"all are gateTexts in one order", func(r *Record) { held(r); lockIs(Held, 10*time.Minute)(r) }, func(w *World) { heldNode(w); sundays(w) },
 			webHeld + "; " + nodeIs + "; " + closed + "; " + lock, 4, lookEvery, webHeld + "; " + nodeIs + "; " + closed},
 	} {
@@ -180,13 +181,22 @@ func TestALockCountsFromWhenItFirstKeptAChangeAway(t *testing.T) {
 	if l.File != "/data/lock" || l.UID != pod.UID || !l.Since.IsZero() {
 		t.Fatalf("%+v", l)
 	}
-	if l = l.Seen(Free, ago(time.Hour)); !l.Since.IsZero() {
+	if l = l.Seen(Free, true, ago(time.Hour)); !l.Since.IsZero() {
 		t.Error("a free lock keeps something away")
 	}
-	l = l.Seen(Held, ago(time.Minute))
-	l = l.Seen(Free, ago(time.Second)).Seen(Held, noon)
+	if l = l.Seen(Held, false, ago(time.Hour)); !l.Since.IsZero() {
+		t.Error("its time counts while a hold keeps the change away, too")
+	}
+	l = l.Seen(Held, true, ago(time.Minute))
+	l = l.Seen(Free, true, ago(time.Second)).Seen(Held, true, noon)
 	if l.Since != ago(time.Minute) || LockOf(pod.Pod, l) != l {
 		t.Errorf("%+v", l)
+	}
+	if l = l.Seen(Held, false, noon); l.Since != ago(time.Minute) {
+		t.Error("one that stays has its whole time again after a hold")
+	}
+	if after := l.Seen(Free, false, noon).Seen(Held, true, noon); after.Since != noon {
+		t.Errorf("one that was free during a hold counts from %+v", after.Since)
 	}
 	if other := LockOf(version("two").Pod, l); other != (Lock{}) {
 		t.Errorf("a version without a lock has %+v", other)
