@@ -246,7 +246,7 @@ func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decisi
 	now := a.pods.of(r.Key)
 	was := now.sent
 	now.exchanges = now.exchanges && d.Run == nil && r.Offered != nil
-	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Exchanges: now.exchanges, Next: d.Prepare, Waits: d.Line(), Pull: pullOf(d), Restarts: d.Restarts, Restart: d.RestartLine(), IsBack: r.Back && manifests.Same(d.Run, r.Offered), Halted: d.Halt})
+	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Exchanges: now.exchanges, Next: d.Prepare, Waits: d.Line(), Pull: pullOf(d), Restarts: d.Restarts, Restart: d.RestartLine(), IsBack: r.Back && manifests.Same(d.Run, r.Offered), Kept: d.CommitLine(), Halted: d.Halt})
 	now.Prepared.Final = now.Prepared.Final && d.Final
 	if now.task != nil {
 		now.task.Look(d.Final)

@@ -31,6 +31,7 @@ type Decision struct {
 	Outdated     string // the changed object for which containers of Run are to restart; "": none
 	Restarts     bool   // containers of Run may restart for changed config
 	RestartWaits []Wait // the waits of that restart; none: it does not wait, or there is no such container
+	CommitWaits  []Wait // what the gate says of Run while the disk has not taken it, so that the former version runs; none: it may be taken
 	Looks        bool   // the lock of the accepted version is to be checked, from now on
 
 	Trial   *Trial  // the trial of the name from now on; nil: none, or the record already has it
@@ -138,6 +139,9 @@ func (d *Decision) Gated() string {
 	}
 	return gateTexts(d.Waits)
 }
+
+// CommitLine returns why Run must not replace the former version yet; "": it may.
+func (d *Decision) CommitLine() string { return gateTexts(d.CommitWaits) }
 
 // RestartLine returns what a restart or reload for changed config waits for; "": nothing that is
 // reported.
