@@ -88,6 +88,7 @@ func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 	a.observe(&r.Record)
 	w := a.world()
 	d := rollout.Decide(&r.Record, w)
+	isInTurn := !d.WaitsBy(rollout.ByStartOrder)
 	if d.Takes {
 		refused := a.table.Take(d.Run)
 		if refused != nil {
@@ -96,7 +97,7 @@ func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 			a.trials.reserveAgain(r)
 		}
 	}
-	if r.Offered != nil && r.AwaitsTurn() && !r.IsHalted() && !d.WaitsBy(rollout.ByStartOrder) {
+	if r.Offered != nil && r.AwaitsTurn() && !r.IsHalted() && isInTurn {
 		a.endWait(r)
 	}
 	a.carryOut(ctx, &r.Record, d)

@@ -922,9 +922,9 @@ func (l *syncLoop) stoppable() (all []shutdown.Pod) {
 		if r.worker == nil && r.Left == nil {
 			continue
 		}
-		p := shutdown.Pod{Key: key, After: r.Order.After}
+		p := shutdown.Pod{Key: key}
 		if version := cmp.Or(l.pods.running(key), l.table.Admitted(key)); version != nil {
-			p.Priority = shutdown.PriorityOf(version.Pod)
+			p.Priority, p.After = shutdown.PriorityOf(version.Pod), l.pods.order.names.OrderOf(version).After
 		}
 		all = append(all, p)
 	}

@@ -60,7 +60,7 @@ func decide(r *Record, w *World) Decision {
 	case r.IsHalted():
 		return halted(r, ByOwner, StoppedWhy)
 	case waits:
-		return inTurn(r, why, until)
+		return inTurn(r, why, until, w)
 	case r.isInPlace(w):
 		return Decision{Run: r.Offered, Replaces: true}
 	}

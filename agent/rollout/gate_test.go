@@ -127,7 +127,8 @@ func TestTheGateIsBeforeEveryStopForAChange(t *testing.T) {
 		{"a held pod that was stopped starts as it was held", edited(v2nd, held, starts), worldOf(sundays), "run one, take its room, prepare two; waits by Hold; waits by Window"},
 		{"on a node that is held, too", edited(v2nd, starts), worldOf(heldNode), "run one, take its room, prepare two; waits by Hold"},
 		{"it needs its room for that", edited(v2nd, held, starts), worldOf(full), "run one halted; waits by Room"},
-		{"and its turn", edited(v2nd, held, starts, waitsTurn), worldOf(), "run one halted; waits by StartOrder"},
+		{"and its turn", edited(v2nd, held, starts, waitsTurn, formerAfter("db", 0)), worldOf(), "run one halted; waits by StartOrder"},
+		{"but not that of the version that it is kept from", edited(v2nd, held, starts, waitsTurn, formerAfter("cache", 0)), worldOf(), "run one, take its room; waits by Hold; waits by StartOrder"},
 		{"a window alone does not keep its version", edited(v2nd, starts, prepared, seenLast), worldOf(sundays), "run two, take its room"},
 		{"one of which nothing was there starts as its manifest says", edited(v2nd, held, starts, bare), worldOf(), "run two, take its room"},
 	} {
