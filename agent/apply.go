@@ -88,6 +88,7 @@ func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 	a.observe(&r.Record)
 	w := a.world()
 	d := rollout.Decide(&r.Record, w)
+	isInTurn := !d.WaitsBy(rollout.ByStartOrder)
 	if d.Takes {
 		refused := a.table.Take(d.Run)
 		if refused != nil {
@@ -96,7 +97,7 @@ func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 			a.trials.reserveAgain(r)
 		}
 	}
-	if r.Offered != nil && r.AwaitsTurn() && !r.IsHalted() && !d.WaitsBy(rollout.ByStartOrder) {
+	if r.Offered != nil && r.AwaitsTurn() && !r.IsHalted() && isInTurn {
 		a.endWait(r)
 	}
 	a.carryOut(ctx, &r.Record, d)
@@ -246,7 +247,7 @@ func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decisi
 	now := a.pods.of(r.Key)
 	was := now.sent
 	now.exchanges = now.exchanges && d.Run == nil && r.Offered != nil
-	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Exchanges: now.exchanges, Next: d.Prepare, Waits: d.Line(), Pull: pullOf(d), Restarts: d.Restarts, Restart: d.RestartLine(), IsBack: r.Back && manifests.Same(d.Run, r.Offered), Halted: d.Halt})
+	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Exchanges: now.exchanges, Next: d.Prepare, Waits: d.Line(), Pull: pullOf(d), Restarts: d.Restarts, Restart: d.RestartLine(), IsBack: r.Back && manifests.Same(d.Run, r.Offered), Kept: d.CommitLine(), Halted: d.Halt})
 	now.Prepared.Final = now.Prepared.Final && d.Final
 	if now.task != nil {
 		now.task.Look(d.Final)

@@ -144,7 +144,7 @@ func (k *locks) take(found looked, now checkpoint.Moment) {
 		return // another version runs, or no change waits any more
 	}
 	was := r.Lock.Since
-	r.Lock = r.Lock.Seen(found.state, now)
+	r.Lock = r.Lock.Seen(found.state, r.Now.IsLockAlone(), now)
 	k.unsaved = k.unsaved || r.Lock.Since != was
 	k.pods.mark(found.key)
 }

@@ -52,19 +52,33 @@ func (s *records) enter(r *podRecord, policy string, now time.Time) {
 	r.Order = s.order.names.OrderOf(r.Offered)
 	if len(r.Order.After) > 0 {
 		if r.MustWait(policy) {
-			r.Order.Since = now
+			r.Order.Since, r.Order.Former = now, s.order.formerOf(&r.Record)
 		}
-		s.link(r, annotations.OrderOf(r.Offered.Pod).After, true)
+		s.link(r, true)
 	}
 	if waited != r.AwaitsTurn() {
 		s.markWaiting(r.Key)
 	}
 }
 
+// formerOf returns the place of the version that a pod had before the offered one, if that has to
+// start again and starts after others; nil: it need not wait.
+func (s *startOrder) formerOf(r *rollout.Record) *rollout.Order {
+	former := r.Present()
+	if former == nil || manifests.Same(former, r.Offered) || r.WasStarted(former) {
+		return nil
+	}
+	o := s.names.OrderOf(former)
+	if len(o.After) == 0 {
+		return nil
+	}
+	return &o
+}
+
 // leave removes a name from the start order.
 func (s *records) leave(r *podRecord) {
 	if r.Order.Of != nil {
-		s.link(r, annotations.OrderOf(r.Order.Of.Pod).After, false)
+		s.link(r, false)
 	}
 	r.Order, r.past = rollout.Order{}, nil
 }
@@ -77,9 +91,13 @@ func (s *records) forget(r *podRecord) {
 }
 
 // link adds a record to the index, or removes it.
-func (s *records) link(r *podRecord, names []manifests.Key, is bool) {
+func (s *records) link(r *podRecord, is bool) {
 	o := &s.order
 	o.rewired = true
+	names := annotations.OrderOf(r.Order.Of.Pod).After
+	if f := r.Order.Former; f != nil {
+		names = slices.Concat(names, annotations.OrderOf(f.Of.Pod).After)
+	}
 	for _, name := range names {
 		for _, meant := range []manifests.Key{name, o.names.Long(name)} {
 			if is && o.after[meant] == nil {
@@ -113,6 +131,9 @@ func (s *records) renamed(key manifests.Key) {
 		after := s.order.names.OrderOf(r.Order.Of).After
 		if !slices.Equal(after, r.Order.After) {
 			r.Order.After, s.order.rewired = after, true
+		}
+		if f := r.Order.Former; f != nil {
+			f.After = s.order.names.OrderOf(f.Of).After
 		}
 	}
 	s.markWaiting(key)

@@ -510,6 +510,7 @@ func (l *syncLoop) handleState(now worker.State) {
 	}
 	if now.OfCommit {
 		r.Seen.Uncommitted, l.tells.stale = now.Uncommitted, true
+		l.pods.mark(now.Key) // the gate may close before the disk takes it
 		return
 	}
 	r.Seen.Idle = now.Halted || now.Ended
@@ -744,7 +745,7 @@ func (l *syncLoop) dropStops() {
 func (l *syncLoop) gateChanged() {
 	for key, r := range l.pods.all {
 		isLeft := r.Offered == nil && r.sent.Pod != nil
-		if r.sent.Next != nil || isLeft || r.Seen.Outdated != "" || !r.Now.Again.IsZero() || r.Now.IsRefusedFor(hold.ReasonHeld) {
+		if r.sent.Next != nil || isLeft || r.Seen.Outdated != "" || r.Seen.Uncommitted != "" || !r.Now.Again.IsZero() || r.Now.IsRefusedFor(hold.ReasonHeld) {
 			l.pods.mark(key)
 		}
 	}
@@ -921,9 +922,9 @@ func (l *syncLoop) stoppable() (all []shutdown.Pod) {
 		if r.worker == nil && r.Left == nil {
 			continue
 		}
-		p := shutdown.Pod{Key: key, After: r.Order.After}
+		p := shutdown.Pod{Key: key}
 		if version := cmp.Or(l.pods.running(key), l.table.Admitted(key)); version != nil {
-			p.Priority = shutdown.PriorityOf(version.Pod)
+			p.Priority, p.After = shutdown.PriorityOf(version.Pod), l.pods.order.names.OrderOf(version).After
 		}
 		all = append(all, p)
 	}

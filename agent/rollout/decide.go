@@ -44,7 +44,7 @@ func Decide(r *Record, w *World) Decision {
 
 // completed adds what applies to every decision.
 func (d Decision) completed(r *Record, w *World) Decision {
-	return d.terminated(r, w).restartsFor(r, w).goesOn(r, w)
+	return d.terminated(r, w).restartsFor(r, w).committedBy(r, w).goesOn(r, w)
 }
 
 // decide selects the version that runs. The first rule that applies decides: the owner's requests,
@@ -60,7 +60,7 @@ func decide(r *Record, w *World) Decision {
 	case r.IsHalted():
 		return halted(r, ByOwner, StoppedWhy)
 	case waits:
-		return inTurn(r, why, until)
+		return inTurn(r, why, until, w)
 	case r.isInPlace(w):
 		return Decision{Run: r.Offered, Replaces: true}
 	}
@@ -137,6 +137,20 @@ func (d Decision) restartsFor(r *Record, w *World) Decision {
 	g := r.ofRestart(w)
 	d.Outdated, d.Restarts, d.RestartWaits = r.Seen.Outdated, g.isOpen(), g.waits
 	d.asks(g, r)
+	return d
+}
+
+// committedBy keeps the running version from being replaced by one that was let start before the gate
+// closed, and that the disk did not take until then.
+func (d Decision) committedBy(r *Record, w *World) Decision {
+	if r.Seen.Uncommitted == "" || r.Back || d.Run == nil || !manifests.Same(d.Run, r.Running()) {
+		return d
+	}
+	g := r.ofRemoval(w)
+	d.CommitWaits = g.waits
+	if !g.again.IsZero() {
+		d.lookAgain(g.again)
+	}
 	return d
 }
 

@@ -115,7 +115,14 @@ func waitsTurn(r *Record) {
 func waitsAWhile(r *Record) { waitsTurn(r); r.Order.Timeout = 90 * time.Second }
 func waitedLong(r *Record)  { waitsTurn(r); r.Order.Timeout = time.Minute }
 func hadTurn(r *Record)     { waitsTurn(r); r.Order.Since = time.Time{} }
-func turnComes(r *Record)   { waitsTurn(r); r.Order.After[0].Name = "cache" } // which is ready
+
+// formerAfter is an order of the version that ran before.
+func formerAfter(other string, timeout time.Duration) func(*Record) {
+	return func(r *Record) {
+		r.Order.Former = &Order{Of: v1st, After: []manifests.Key{{Namespace: "default", Name: other}}, Timeout: timeout}
+	}
+}
+func turnComes(r *Record) { waitsTurn(r); r.Order.After[0].Name = "cache" } // which is ready
 
 // full is a world in which the node has no room.
 func full(w *World) {
@@ -175,7 +182,14 @@ func TestDecide(t *testing.T) {
 		// The start order.
 		{"a pod whose turn has not come rests", changed(running(v1st), fresh, waitsTurn), worldOf(), "rest; waits by StartOrder"},
 		{"its former version runs on", edited(v2nd, waitsTurn), worldOf(), "run one; waits by StartOrder"},
-		{"but not one from before the last boot", edited(v2nd, restarted, waitsTurn, olderBoot), worldOf(), "rest; waits by StartOrder"},
+		{"one from before the last boot starts again", edited(v2nd, restarted, waitsTurn, olderBoot), worldOf(), "run one; waits by StartOrder"},
+		{"in its own turn", edited(v2nd, restarted, waitsTurn, olderBoot, formerAfter("db", 0)), worldOf(), "rest; waits by StartOrder"},
+		{"which may come before that of its successor", edited(v2nd, restarted, waitsTurn, olderBoot, formerAfter("cache", 0)), worldOf(), "run one; waits by StartOrder"},
+		{"and is awaited at most for its own time", edited(v2nd, restarted, waitsTurn, olderBoot, formerAfter("db", 90*time.Second)), worldOf(), "rest; waits by StartOrder; again in 30s"},
+		{"then it starts", edited(v2nd, restarted, waitsTurn, olderBoot, formerAfter("db", time.Minute)), worldOf(), "run one; waits by StartOrder"},
+		{"one that has ended does not start again", edited(v2nd, restarted, waitsTurn, olderBoot, ended), worldOf(), "rest; waits by StartOrder"},
+		{"one that a cancelled shutdown halted starts again", edited(v2nd, terminated, waitsTurn, olderBoot), worldOf(), "run one; waits by StartOrder"},
+		{"in its own turn, too", edited(v2nd, terminated, waitsTurn, olderBoot, formerAfter("db", 0)), worldOf(), "run one halted; waits by StartOrder"},
 		{"what a previous agent was removing goes", changed(running(v1st), fresh, restarted, waitsTurn), worldOf(), "run nothing; waits by StartOrder"},
 
 		{"before its time is up it waits", changed(running(v1st), fresh, waitsAWhile), worldOf(), "rest; waits by StartOrder; again in 30s"},

@@ -31,6 +31,7 @@ type Decision struct {
 	Outdated     string // the changed object for which containers of Run are to restart; "": none
 	Restarts     bool   // containers of Run may restart for changed config
 	RestartWaits []Wait // the waits of that restart; none: it does not wait, or there is no such container
+	CommitWaits  []Wait // what the gate says of Run while the disk has not taken it, so that the former version runs; none: it may be taken
 	Looks        bool   // the lock of the accepted version is to be checked, from now on
 
 	Trial   *Trial  // the trial of the name from now on; nil: none, or the record already has it
@@ -139,6 +140,9 @@ func (d *Decision) Gated() string {
 	return gateTexts(d.Waits)
 }
 
+// CommitLine returns why Run must not replace the former version yet; "": it may.
+func (d *Decision) CommitLine() string { return gateTexts(d.CommitWaits) }
+
 // RestartLine returns what a restart or reload for changed config waits for; "": nothing that is
 // reported.
 func (d *Decision) RestartLine() string {
@@ -169,6 +173,12 @@ func (d *Decision) Wait(by Cause) (text message.Text, is bool) {
 		}
 	}
 	return text, false
+}
+
+// IsLockAlone reports whether nothing delays the change but the lock of the workload, if that does.
+func (d *Decision) IsLockAlone() bool {
+	isOther := func(w Wait) bool { return w.By != ByLock && !w.isQuiet() }
+	return d.Prepare != nil && !slices.ContainsFunc(d.Waits, isOther) || d.Outdated != "" && !slices.ContainsFunc(d.RestartWaits, isOther)
 }
 
 // Line returns what an update or a removal waits for while the former version runs; "": nothing

@@ -37,7 +37,7 @@ type Lock struct {
 	File  string // its path in the container; "": that version has no such file
 	UID   types.UID
 	State Locked
-	Since checkpoint.Moment // since when it delays a change; zero: it did not yet. Saved
+	Since checkpoint.Moment // since when it delays a change that nothing else delays; zero: it did not yet. Saved
 }
 
 // LockOf returns the lock of a version. was is the known lock of its name.
@@ -55,11 +55,15 @@ func LockOf(p *v1.Pod, was Lock) Lock {
 	return Lock{File: file, UID: p.UID}
 }
 
-// Seen returns the lock after a check.
-func (l Lock) Seen(state Locked, now checkpoint.Moment) Lock {
+// Seen returns the lock after a check. isAlone: nothing else delays the change, so its time counts. A
+// lock that was free while something else did has delayed nothing.
+func (l Lock) Seen(state Locked, isAlone bool, now checkpoint.Moment) Lock {
 	l.State = state
-	if l.Since.IsZero() && (state == Unknown || state == Held) {
+	switch isLocked := state == Unknown || state == Held; {
+	case isLocked && isAlone && l.Since.IsZero():
 		l.Since = now
+	case !isLocked && !isAlone:
+		l.Since = checkpoint.Moment{}
 	}
 	return l
 }
@@ -162,14 +166,17 @@ func (g *gate) lock(l *Lock, w *World) {
 		return
 	}
 	g.until(w, w.Now.Wall.Add(min(left, lookEvery)))
-	most := message.Time(wholeMinute(w.Now.Wall.Add(left)))
+	most := message.Of("until %s", message.Time(wholeMinute(w.Now.Wall.Add(left))))
+	if l.Since.IsZero() { // its time does not count yet
+		most = message.Of("for %s", message.Duration(left))
+	}
 	switch l.State {
 	case Unlooked:
 		g.waits = append(g.waits, Wait{By: ByLook, Text: message.Fixed("a check whether its workload locks it")})
 	case Unknown:
-		g.waits = append(g.waits, Wait{By: ByLock, Text: message.Of("its disk does not say whether its workload locks it: %s, at most until %s", message.Private(l.File), most)})
+		g.waits = append(g.waits, Wait{By: ByLock, Text: message.Of("its disk does not say whether its workload locks it: %s, at most %s", message.Private(l.File), most)})
 	case Held:
-		g.waits = append(g.waits, Wait{By: ByLock, Text: message.Of("locked by its workload: %s, at most until %s", message.Private(l.File), most)})
+		g.waits = append(g.waits, Wait{By: ByLock, Text: message.Of("locked by its workload: %s, at most %s", message.Private(l.File), most)})
 	}
 }
 

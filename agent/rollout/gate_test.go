@@ -76,6 +76,7 @@ func TestTheGate(t *testing.T) {
 		{"then it keeps nothing away", lockIs(Held, time.Hour), worldIs, "", 0, 0, ""},
 		{"also if the agent that counts now did not look yet", lockIs(Unlooked, time.Hour), worldIs, "", 0, 0, ""},
 		{"and one of which the disk says nothing", lockIs(Unknown, time.Hour), worldIs, "", 0, 0, ""},
+		{"before its time counts it has all of it", lockIs(Held, 0), worldIs, "locked by its workload: /data/lock, at most for 1h0m0s", 1, lookEvery, ""},
 		{"all are gateTexts in one order", func(r *Record) { held(r); lockIs(Held, 10*time.Minute)(r) }, func(w *World) { heldNode(w); sundays(w) },
 			webHeld + "; " + nodeIs + "; " + closed + "; " + lock, 4, lookEvery, webHeld + "; " + nodeIs + "; " + closed},
 	} {
@@ -126,7 +127,8 @@ func TestTheGateIsBeforeEveryStopForAChange(t *testing.T) {
 		{"a held pod that was stopped starts as it was held", edited(v2nd, held, starts), worldOf(sundays), "run one, take its room, prepare two; waits by Hold; waits by Window"},
 		{"on a node that is held, too", edited(v2nd, starts), worldOf(heldNode), "run one, take its room, prepare two; waits by Hold"},
 		{"it needs its room for that", edited(v2nd, held, starts), worldOf(full), "run one halted; waits by Room"},
-		{"and its turn", edited(v2nd, held, starts, waitsTurn), worldOf(), "run one halted; waits by StartOrder"},
+		{"and its turn", edited(v2nd, held, starts, waitsTurn, formerAfter("db", 0)), worldOf(), "run one halted; waits by StartOrder"},
+		{"but not that of the version that it is kept from", edited(v2nd, held, starts, waitsTurn, formerAfter("cache", 0)), worldOf(), "run one, take its room; waits by Hold; waits by StartOrder"},
 		{"a window alone does not keep its version", edited(v2nd, starts, prepared, seenLast), worldOf(sundays), "run two, take its room"},
 		{"one of which nothing was there starts as its manifest says", edited(v2nd, held, starts, bare), worldOf(), "run two, take its room"},
 	} {
@@ -180,13 +182,22 @@ func TestALockCountsFromWhenItFirstKeptAChangeAway(t *testing.T) {
 	if l.File != "/data/lock" || l.UID != pod.UID || !l.Since.IsZero() {
 		t.Fatalf("%+v", l)
 	}
-	if l = l.Seen(Free, ago(time.Hour)); !l.Since.IsZero() {
+	if l = l.Seen(Free, true, ago(time.Hour)); !l.Since.IsZero() {
 		t.Error("a free lock keeps something away")
 	}
-	l = l.Seen(Held, ago(time.Minute))
-	l = l.Seen(Free, ago(time.Second)).Seen(Held, noon)
+	if l = l.Seen(Held, false, ago(time.Hour)); !l.Since.IsZero() {
+		t.Error("its time counts while a hold keeps the change away, too")
+	}
+	l = l.Seen(Held, true, ago(time.Minute))
+	l = l.Seen(Free, true, ago(time.Second)).Seen(Held, true, noon)
 	if l.Since != ago(time.Minute) || LockOf(pod.Pod, l) != l {
 		t.Errorf("%+v", l)
+	}
+	if l = l.Seen(Held, false, noon); l.Since != ago(time.Minute) {
+		t.Error("one that stays has its whole time again after a hold")
+	}
+	if after := l.Seen(Free, false, noon).Seen(Held, true, noon); after.Since != noon {
+		t.Errorf("one that was free during a hold counts from %+v", after.Since)
 	}
 	if other := LockOf(version("two").Pod, l); other != (Lock{}) {
 		t.Errorf("a version without a lock has %+v", other)

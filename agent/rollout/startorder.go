@@ -23,6 +23,7 @@ type Order struct {
 	Timeout time.Duration   // after waiting this long it starts anyway; 0: never
 	Circle  []manifests.Key // the circle on which it starts after itself, with the pod first and last; nil: none
 	Since   time.Time       // since when it waits for its turn; zero: it had its turn
+	Former  *Order          // of the version that runs until then, if that must start again in an order of its own; nil: it need not wait
 }
 
 // Version is a version of a pod's instance.
@@ -40,7 +41,12 @@ func (r *Record) WasStarted(p *manifests.Pod) bool { return r.Started == Version
 // MustWait reports whether the offered version, which is new, must wait for its turn. It need not
 // if it was started already, starts nothing, or can never run.
 func (r *Record) MustWait(policy string) bool {
-	return !r.WasStarted(r.Offered) && !r.startsNothing(policy) && admission.AdmitOS(r.Offered.Pod) == nil
+	return !r.WasStarted(r.Offered) && !r.startsNothing(policy) && !r.hadTurn() && admission.AdmitOS(r.Offered.Pod) == nil
+}
+
+// hadTurn reports whether the offered version comes back in place of one that was started in this boot.
+func (r *Record) hadTurn() bool {
+	return r.Trial.IsBack(r.Offered) && r.Accepted != nil && r.WasStarted(r.Accepted)
 }
 
 // startsNothing reports whether the offered version is an in-place update of the version that was
@@ -59,14 +65,8 @@ func (r *Record) turn(w *World) (why message.Text, waits bool, until time.Time) 
 	if !r.AwaitsTurn() {
 		return why, false, until
 	}
-	var unready []manifests.Key
-	for _, other := range r.Order.After {
-		if !w.Ready(other) {
-			unready = append(unready, other)
-		}
-	}
-	until = r.Order.Until()
-	if len(unready) == 0 || !until.IsZero() && !w.Now.Wall.Before(until) {
+	unready, until := r.Order.unready(w, r.Order.Since)
+	if len(unready) == 0 {
 		return why, false, until
 	}
 	why = message.Of("waits for %s to be ready", message.Name(w.Names.join(unready, ", ")))
@@ -78,6 +78,23 @@ func (r *Record) turn(w *World) (why message.Text, waits bool, until time.Time) 
 		why = message.Of("%s: %s", why, message.Name(problem))
 	}
 	return why, true, until
+}
+
+// unready returns the pods for which the version waits, which it has done since then. until: when it
+// starts anyway; zero: never.
+func (o *Order) unready(w *World, since time.Time) (others []manifests.Key, until time.Time) {
+	if o.Timeout > 0 {
+		until = since.Add(o.Timeout)
+	}
+	if !until.IsZero() && !w.Now.Wall.Before(until) {
+		return nil, until
+	}
+	for _, other := range o.After {
+		if !w.Ready(other) {
+			others = append(others, other)
+		}
+	}
+	return others, until
 }
 
 // Until returns when a version that waits for its turn starts although others are not ready; zero:
@@ -107,14 +124,18 @@ func (o *Order) Problem(names *Names) string {
 	return strings.Join(problems, "; ")
 }
 
-// inTurn is for a version that waits for its turn in the start order: the former version runs on if
-// it was started in this boot, and what a previous agent was removing is removed.
-func inTurn(r *Record, why message.Text, until time.Time) Decision {
-	d := Decision{}
+// inTurn is for a version that waits for its turn in the start order: the former version runs on, or
+// starts again once its own turn has come, and what a previous agent was removing is removed.
+func inTurn(r *Record, why message.Text, until time.Time, w *World) Decision {
+	d, isHalted := Decision{}, false
+	isDue, formerUntil := r.isFormerDue(w)
 	switch {
+	case r.startsAsHeld(w) && isDue:
+		d = startAsHeld(r, w)
+		d.Prepare = nil
 	case r.Stop != nil:
-		d = halted(r, ByStartOrder, plan.Waiting{Reason: podstatus.ReasonWaitingForPods, Message: why})
-	case r.Accepted != nil && !manifests.Same(r.Accepted, r.Offered) && r.WasStarted(r.Accepted):
+		d, isHalted = halted(r, ByStartOrder, plan.Waiting{Reason: podstatus.ReasonWaitingForPods, Message: why}), true
+	case r.Accepted != nil && !manifests.Same(r.Accepted, r.Offered) && (r.WasStarted(r.Accepted) || r.startsAgain() && isDue):
 		d.Run = r.Accepted
 	case r.Works: // a cancelled shutdown halted it, and it stays halted until its turn
 		d.Run, d.Prepare, d.Halt = r.Now.Run, r.Now.Prepare, r.Now.Halt
@@ -122,13 +143,34 @@ func inTurn(r *Record, why message.Text, until time.Time) Decision {
 	default:
 		d.Rests = true
 	}
-	if r.Stop == nil {
+	if !isHalted {
 		d.waits(ByStartOrder, why)
 	}
-	if !until.IsZero() {
-		d.lookAgain(until)
+	for _, at := range []time.Time{until, formerUntil} {
+		if !at.IsZero() {
+			d.lookAgain(at)
+		}
 	}
 	return d
+}
+
+// isFormerDue reports whether the turn of the version has come that runs until the turn of the
+// offered one. until: when it starts anyway; zero: never, or its turn has come.
+func (r *Record) isFormerDue(w *World) (is bool, until time.Time) {
+	if r.Order.Former == nil {
+		return true, until
+	}
+	others, until := r.Order.Former.unready(w, r.Order.Since)
+	if len(others) == 0 {
+		return true, time.Time{}
+	}
+	return false, until
+}
+
+// startsAgain reports whether the accepted version, which was not started since the last boot or
+// shutdown, is there to start again.
+func (r *Record) startsAgain() bool {
+	return !r.Over && (r.Left != nil || r.Works && manifests.Same(r.Now.Run, r.Accepted))
 }
 
 // Names knows which pods exist and their names.

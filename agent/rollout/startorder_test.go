@@ -124,6 +124,13 @@ func turnsOf(pods map[string]place) (lines []string) {
 	return lines
 }
 
+// comesBack is the first version in place of the second, which runs and does not work.
+func comesBack(r *Record) {
+	tried(unready, 0)(r)
+	r.Trial.Reason, r.Trial.Judged = "it has failed", true
+	r.Accepted, r.Started = v2nd, VersionOf(v2nd)
+}
+
 // TestMustWait has which new versions wait for their turn at all.
 func TestMustWait(t *testing.T) {
 	foreign := edited(version("win"))
@@ -146,6 +153,8 @@ func TestMustWait(t *testing.T) {
 		{"unless it replaces the pod", edited(labelled("one")), "Replace", true},
 		{"or the pod was not started in this boot", edited(labelled("one"), olderBoot), "", true},
 		{"not one that never runs", foreign, "", false},
+		{"not one that comes back", edited(v1st, comesBack), "", false},
+		{"unless the pod was not started in this boot", edited(v1st, comesBack, olderBoot), "", true},
 	} {
 		if got := row.is.MustWait(row.policy); got != row.want {
 			t.Errorf("%s: waits %v", row.name, got)

@@ -72,6 +72,11 @@ func (w *Worker) commitNext(ctx context.Context, u Update) (now Update, retry ti
 	if x.next.Pod == nil {
 		return u, time.Time{}
 	}
+	if x.next.Kept != "" {
+		x.why, x.retry = x.next.Kept, time.Time{}
+		w.reportCommit(ctx)
+		return w.byFormer(x.next), x.retry
+	}
 	if time.Now().Before(x.retry) {
 		return u, x.retry
 	}

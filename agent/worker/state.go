@@ -94,6 +94,7 @@ type Update struct {
 	Restarts   bool             // containers of Pod may restart for changed config
 	Restart    string           // what such a restart waits for; "": nothing
 	IsBack     bool             // Pod is the former version, whose successor failed
+	Kept       string           // why Pod must not replace the version that runs until the disk has it; "": it may
 	Halted     plan.Halt        // why nothing of Pod is to run though it stays; zero: it runs
 	Generation uint64           // counts the updates of all workers; States repeat it
 	Read       time.Time        // when this version was first read; zero: not known
@@ -102,7 +103,7 @@ type Update struct {
 // Says reports whether two updates are equal but for the generation.
 func (u *Update) Says(o *Update) bool {
 	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.IsBack == o.IsBack && u.Waits == o.Waits && u.Pull == o.Pull && u.Restarts == o.Restarts && u.Restart == o.Restart &&
-		u.Told == o.Told && u.Halted == o.Halted && u.Exchanges == o.Exchanges
+		u.Told == o.Told && u.Kept == o.Kept && u.Halted == o.Halted && u.Exchanges == o.Exchanges
 }
 
 // switchTo forgets the state of another update.
