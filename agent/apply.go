@@ -88,7 +88,7 @@ func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 	a.observe(&r.Record)
 	w := a.world()
 	d := rollout.Decide(&r.Record, w)
-	isInTurn := !d.WaitsBy(rollout.ByStartOrder)
+	isInTurn := !d.WaitsBy(rollout.ByStartOrder) // also if there is no room for another version until then
 	if d.Takes {
 		refused := a.table.Take(d.Run)
 		if refused != nil {

@@ -141,8 +141,7 @@ Next:
 `, file, run)
 }
 
-// sayEmpty logs what to do about folders without a file: init is named where it writes into the last
-// of them. settings is the file of settings, "" for none.
+// sayEmpty logs what to do about folders without a file. settings is the file of settings, "" for none.
 func sayEmpty(log *slog.Logger, dirs []string, settings string) {
 	isFilled := func(dir string) bool {
 		files, err := os.ReadDir(dir)
@@ -151,18 +150,28 @@ func sayEmpty(log *slog.Logger, dirs []string, settings string) {
 	if len(dirs) == 0 || slices.ContainsFunc(dirs, isFilled) {
 		return
 	}
+	last := dirs[len(dirs)-1]
 	text := "the folder of manifests is empty: a Pod manifest that is put there runs at once"
-	dir, err := filepath.Abs(filepath.Dir(cmp.Or(settings, filepath.Join(initDir, settingsName))))
-	if err != nil {
-		dir = initDir
+	if first := initFor(last, settings); first != "" {
+		text += "; `" + first + "` writes a first one"
 	}
-	folder, err := firstFolder(dir)
-	if err == nil && folder == dirs[len(dirs)-1] && (settings == "" || filepath.Base(settings) == settingsName) {
-		command := "monopod init"
-		if dir != initDir {
-			command += " " + shell.Word(dir)
-		}
-		text += "; `" + command + "` writes a first one"
+	log.Info(text, "manifests", last)
+}
+
+// initFor returns the init command that writes into a folder of manifests of an agent with that file
+// of settings, which may be ""; "": none does.
+func initFor(folder, settings string) string {
+	settings = cmp.Or(settings, filepath.Join(initDir, settingsName))
+	dir, err := filepath.Abs(filepath.Dir(settings))
+	if err != nil || filepath.Base(settings) != settingsName {
+		return ""
 	}
-	log.Info(text, "manifests", dirs[len(dirs)-1])
+	first, err := firstFolder(dir)
+	switch {
+	case err != nil || first != folder:
+		return ""
+	case dir == initDir:
+		return "monopod init"
+	}
+	return "monopod init " + shell.Word(dir)
 }

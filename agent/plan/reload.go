@@ -21,9 +21,9 @@ type Reloading struct {
 	Text  message.Text // why it failed; empty: it is being told
 }
 
-// handlesSignals is how long after its start a container is sent signals: before, its process may be
+// signalsAfter is how long after its start a container may be sent signals: before, its process may be
 // what starts the program, or a program that has not said yet which it handles, and would end by it.
-const handlesSignals = 2 * time.Second
+const signalsAfter = 2 * time.Second
 
 // planReloads tells the running containers whose volumes show the changed objects, and for which the
 // pod requests that they are told.
@@ -43,8 +43,8 @@ func (s *Facts) planReloads(p *Plan, i *pleg.Instance) {
 		case begun && last.Retry.IsZero(): // it is being told
 		case isSame && s.Now.Before(last.Retry):
 			p.wakeAt(last.Retry)
-		case reaction.Signal != "" && s.Now.Sub(n.Started) < handlesSignals:
-			p.wakeAt(n.Started.Add(handlesSignals))
+		case reaction.Signal != "" && s.Now.Sub(n.Started) < signalsAfter:
+			p.wakeAt(n.Started.Add(signalsAfter))
 		default:
 			p.then(Action{Do: DoReload, UID: i.UID, ID: n.ID, Name: c.Name, Beside: true, Text: s.Env[c.Name], Reason: s.outdated(c, n) + " has changed"})
 		}

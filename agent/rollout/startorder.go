@@ -23,7 +23,7 @@ type Order struct {
 	Timeout time.Duration   // after waiting this long it starts anyway; 0: never
 	Circle  []manifests.Key // the circle on which it starts after itself, with the pod first and last; nil: none
 	Since   time.Time       // since when it waits for its turn; zero: it had its turn
-	Former  *Order          // of the version that runs until then, if that must start again in an order of its own; nil: it need not wait
+	Former  *Order          // of the version that runs until then, if that must start again in an order of its own, and has waited since the same time; nil: it need not wait
 }
 
 // Version is a version of a pod's instance.
@@ -83,9 +83,7 @@ func (r *Record) turn(w *World) (why message.Text, waits bool, until time.Time) 
 // unready returns the pods for which the version waits, which it has done since then. until: when it
 // starts anyway; zero: never.
 func (o *Order) unready(w *World, since time.Time) (others []manifests.Key, until time.Time) {
-	if o.Timeout > 0 {
-		until = since.Add(o.Timeout)
-	}
+	until = o.until(since)
 	if !until.IsZero() && !w.Now.Wall.Before(until) {
 		return nil, until
 	}
@@ -99,11 +97,14 @@ func (o *Order) unready(w *World, since time.Time) (others []manifests.Key, unti
 
 // Until returns when a version that waits for its turn starts although others are not ready; zero:
 // never.
-func (o *Order) Until() time.Time {
-	if o.Since.IsZero() || o.Timeout <= 0 {
+func (o *Order) Until() time.Time { return o.until(o.Since) }
+
+// until is Until of a version that has waited since then.
+func (o *Order) until(since time.Time) time.Time {
+	if since.IsZero() || o.Timeout <= 0 {
 		return time.Time{}
 	}
-	return o.Since.Add(o.Timeout)
+	return since.Add(o.Timeout)
 }
 
 // Problem returns why the version may wait forever, in words; "": no reason.
