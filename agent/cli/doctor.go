@@ -11,6 +11,7 @@ import (
 	"monopod/agent/cli/command"
 	"monopod/agent/config"
 	"monopod/agent/doctor"
+	"monopod/agent/handover"
 	"monopod/agent/managed"
 	"monopod/agent/print"
 	values "monopod/agent/settings"
@@ -68,7 +69,7 @@ func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &doctor.Machine{Config: cfg, Runtime: c, NoStart: managed.Possible(), Now: time.Now()}
+	m := &doctor.Machine{Config: cfg, Runtime: c, NoStart: managed.Possible(), Kubelet: handover.Kubelet(proc), Now: time.Now()}
 	var files status.Manifests
 	if err := client.GetJSON(ctx, cfg.Socket, "/manifests", &files); err == nil {
 		m.Up = true

@@ -37,6 +37,7 @@ type Machine struct {
 	Ignored []string      // settings of its file that have no effect
 	Runtime *cri.Client
 	NoStart error    // why a managed runtime cannot be started; nil: it can
+	Kubelet string   // the process that is a kubelet, or has one inside; "": none
 	Up      bool     // the agent answers on its socket
 	Waits   []string // the settings that wait for a restart of the agent that is up
 	Wrong   []string // other problems that the agent reports of its settings

@@ -168,7 +168,7 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		{"no resolv.conf", "resolv.conf", func(p *patient) { p.Config.ResolvConf = "/nix" }, Warning, "no such file", "--resolv-conf"},
 		{"a local name server", "resolv.conf", func(p *patient) { p.write("resolv.conf", "nameserver 127.0.0.53\n") }, Warning, "127.0.0.53", "systemd"},
 		{"a port in use", "endpoint", func(p *patient) { p.Config.Listen = listener.Addr().String() }, Error, "in use", "sport"},
-		{"a kubelet", "other agents", func(p *patient) { p.write("proc/77/comm", "kubelet\n") }, Warning, "process 77", "--cgroup-root"},
+		{"a kubelet", "other agents", func(p *patient) { p.Kubelet = "k3s (process 77)" }, Warning, "as k3s (process 77)", "--cgroup-root"},
 		{"a root dir in use", "other agents", func(p *patient) {
 			f, err := os.Create(filepath.Join(p.Config.Root, "lock"))
 			if err == nil {

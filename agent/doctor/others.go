@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"monopod/agent/checkpoint"
@@ -44,9 +41,9 @@ func others(ctx context.Context, m *Machine) (found []Finding) {
 		found = append(found, fail("stop it, or choose another with --root",
 			"the root dir %s is in use by process %s, which does not answer at %s", m.Config.Root, pid, m.Config.Socket))
 	}
-	for _, pid := range m.processes("kubelet") {
+	if m.Kubelet != "" {
 		found = append(found, warn("give one of them a --cgroup-root of its own",
-			"a kubelet (process %s) runs, too: it removes the cgroups under kubepods that it does not know", pid))
+			"a kubelet runs, too, as %s: it removes the cgroups under kubepods that it does not know", m.Kubelet))
 	}
 	marks := checkpoint.MarksIn(m.Config.Root)
 	all, err := m.Runtime.Sandboxes(ctx, nil)
@@ -63,18 +60,4 @@ func others(ctx context.Context, m *Machine) (found []Finding) {
 		found = append(found, warn("", "sandboxes of other agents: %d; monopod leaves them alone, and counts neither their ports nor their memory", theirs))
 	}
 	return orOK(found, "none")
-}
-
-// processes returns the ids of processes of a name.
-func (m *Machine) processes(name string) (pids []string) {
-	dirs, _ := os.ReadDir(m.file("proc"))
-	for _, d := range dirs {
-		if _, err := strconv.Atoi(d.Name()); err != nil {
-			continue
-		}
-		if comm, _ := os.ReadFile(m.file("proc/" + d.Name() + "/comm")); strings.TrimSpace(string(comm)) == name {
-			pids = append(pids, d.Name())
-		}
-	}
-	return pids
 }
