@@ -31,6 +31,7 @@ import (
 type Candidate struct {
 	Pod       *manifests.Pod // as the manifest gives it, with the uid that it runs with
 	Sandboxes []string       // the ids of those without the mark of the root dir
+	Ready     bool           // one of them is ready, and has no mark itself
 	Running   int            // how many containers run
 	Made      []string       // the containers that somebody else made last, by name
 	Revision  int            // the highest that a container has of the agent
@@ -111,6 +112,7 @@ func (a *Adopter) candidate(p *manifests.Pod) (c Candidate, isOther, isOwn bool)
 		c.Started = time.Unix(0, s.CreatedAt)
 		if a.isForeign(s) {
 			c.Sandboxes = append(c.Sandboxes, s.Id)
+			c.Ready = c.Ready || s.State == rt.PodSandboxState_SANDBOX_READY && !a.Marks.Has(s.Id, s.Labels)
 		}
 	}
 	if len(c.Sandboxes) == 0 {
@@ -261,6 +263,9 @@ func (a *Adopter) left(seen map[manifests.Key]bool) (words []string) {
 // Adopt records the candidates in the root dir, whose lock the caller holds: their versions first,
 // then that their sandboxes are the agent's, besides those that were adopted before. It touches
 // neither the pods nor their files. The pods are of this boot.
+//
+// An agent that starts before all is recorded must wait for the rest. It does if a pod that it knows
+// is ready in a sandbox without the mark, so such pods come first.
 func (s *Survey) Adopt(root *checkpoint.Root, boot checkpoint.Boot) error {
 	err := root.ReadAdopted()
 	if damaged := (*disk.Damaged)(nil); err != nil && !errors.As(err, &damaged) { // a damaged list is written again
@@ -271,7 +276,7 @@ func (s *Survey) Adopt(root *checkpoint.Root, boot checkpoint.Boot) error {
 		return err
 	}
 	var ids []string
-	for _, c := range s.Candidates {
+	for _, c := range s.readyFirst() {
 		ids = append(ids, c.Sandboxes...)
 		var former *checkpoint.Checkpoint
 		if k := slices.IndexFunc(has, func(k *checkpoint.Checkpoint) bool { return k.Uid() == string(c.Pod.UID) }); k >= 0 {
@@ -282,6 +287,19 @@ func (s *Survey) Adopt(root *checkpoint.Root, boot checkpoint.Boot) error {
 		}
 	}
 	return root.Adopt(ids)
+}
+
+// readyFirst returns the candidates, those that are ready before the others.
+func (s *Survey) readyFirst() []Candidate {
+	var ready, others []Candidate
+	for _, c := range s.Candidates {
+		if c.Ready {
+			ready = append(ready, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	return append(ready, others...)
 }
 
 // checkpoint returns what is accepted of a candidate, where former is what was before a kubelet had

@@ -268,3 +268,38 @@ func TestAnEndedPodThatTheKubeletRunsAgainHasNotEnded(t *testing.T) {
 		t.Errorf("%d of its containers run, and it is recorded as %s: the agent ends it", c.Running, all[0].Ended())
 	}
 }
+
+// ended adds a pod default/job-node1 with the uid j, which comes first by its name and has ended.
+func (m *machine) ended() {
+	m.Helper()
+	m.adopter.Pods = append([]*manifests.Pod{decoded(m.T, "metadata: {name: job}\nspec:\n"+sleeps)}, m.adopter.Pods...)
+	for _, dir := range []string{"root/pods/j", "logs/default_job-node1_j"} {
+		noErr(m.T, os.MkdirAll(filepath.Join(m.dir, dir), 0o755))
+	}
+	noErr(m.T, m.client.StopSandbox(m.Context(), m.run("job-node1", "j", "", "busybox")))
+}
+
+// An agent takes a root dir in which a pod is recorded, and waits for `monopod adopt` as long as a
+// recorded pod runs in a kubelet's sandbox (see pleg). If only ended ones were, it would start the
+// others a second time.
+func TestAnAdoptionThatIsCutShortHasRecordedAPodThatRuns(t *testing.T) {
+	m := newMachine(t)
+	m.ended()
+	m.web()
+	s := m.survey()
+	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
+	noErr(t, err)
+	defer root.Close()
+	release, isFree := root.Claim("u") // web's cannot be recorded now
+	if !isFree {
+		t.Fatal("web has a checkpoint")
+	}
+	if err := s.Adopt(root, checkpoint.Boot{ID: "now"}); err == nil || checkpoint.OfOthers(root.Dir) == nil {
+		t.Errorf("an agent would start web a second time (%v)", err)
+	}
+	release()
+	noErr(t, s.Adopt(root, checkpoint.Boot{ID: "now"}))
+	if all, err := checkpoint.AcceptedIn(root.Dir); err != nil || len(all) != 2 {
+		t.Errorf("%v: %v", err, all)
+	}
+}
