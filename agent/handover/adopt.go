@@ -230,18 +230,33 @@ func (a *Adopter) changed(c *Candidate, uid string) (why []string) {
 	return why
 }
 
-// otherName returns an error if the pod runs under the name of another node.
+// otherName returns an error if the pod runs under the name of another node. A name that begins as
+// the pod's may be another pod's: those of an API server do not end in the node's name.
 func (a *Adopter) otherName(p *manifests.Pod) error {
 	short := strings.TrimSuffix(p.Name, "-"+a.Node.Name)
 	for _, s := range a.sandboxes {
-		name := s.Labels[podspec.LabelPodName]
+		name, source := s.Labels[podspec.LabelPodName], s.Annotations[manifests.AnnotationSource]
 		node, isOf := strings.CutPrefix(name, short+"-")
-		if isOf && s.Labels[podspec.LabelPodNamespace] == p.Namespace && s.State == rt.PodSandboxState_SANDBOX_READY &&
-			s.Annotations[manifests.AnnotationSource] != "" && !a.isGiven(p.Namespace, name) {
+		if !isOf || s.Labels[podspec.LabelPodNamespace] != p.Namespace || s.State != rt.PodSandboxState_SANDBOX_READY ||
+			source == "" || source == "api" || a.isGiven(p.Namespace, name) {
+			continue
+		}
+		switch {
+		case node == a.Node.Name:
+			return fmt.Errorf("it runs as %s: set podNameSuffix to true", name)
+		case !strings.HasSuffix(node, "-"+a.Node.Name) || !a.isNamed():
 			return fmt.Errorf("it runs as %s: if that is its node name, say --node-name %s", name, node)
 		}
 	}
 	return nil
+}
+
+// isNamed reports whether somebody else runs a pod of the manifests under the name that it has here,
+// so the node has its name there, too.
+func (a *Adopter) isNamed() bool {
+	return slices.ContainsFunc(a.sandboxes, func(s *rt.PodSandbox) bool {
+		return s.State == rt.PodSandboxState_SANDBOX_READY && !a.Marks.Has(s.Id, s.Labels) && a.isGiven(s.Labels[podspec.LabelPodNamespace], s.Labels[podspec.LabelPodName])
+	})
 }
 
 func (a *Adopter) isGiven(namespace, name string) bool {

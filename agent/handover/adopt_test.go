@@ -27,13 +27,14 @@ type machine struct {
 	*testing.T
 	client  *cri.Client
 	dir     string
+	source  string // of pods that run
 	adopter *Adopter
 }
 
 func newMachine(t *testing.T) *machine {
 	r := critest.New(t)
 	r.AddImage("busybox")
-	m := &machine{T: t, client: cri.New(r.Conn()), dir: t.TempDir()}
+	m := &machine{T: t, client: cri.New(r.Conn()), dir: t.TempDir(), source: "file"}
 	node := Node{Name: "node1", Root: filepath.Join(m.dir, "root"), PodLogs: filepath.Join(m.dir, "logs"), CgroupDriver: cgroups.Cgroupfs}
 	m.adopter = &Adopter{Node: node, Hierarchies: filepath.Join(m.dir, "cgroup"), Marks: &checkpoint.Marks{Instance: "i"}, CRI: m.client,
 		Pods: []*manifests.Pod{decoded(t, "metadata: {name: web}\nspec:\n"+sleeps)}}
@@ -51,7 +52,7 @@ func (m *machine) run(name, uid, mark, image string) (sandbox string) {
 		labels[podspec.LabelInstance] = mark
 	}
 	config := &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: name, Namespace: "default", Uid: uid}, Labels: labels,
-		Annotations: map[string]string{manifests.AnnotationSource: "file"}}
+		Annotations: map[string]string{manifests.AnnotationSource: m.source}}
 	sandbox, err := m.client.RunSandbox(m.Context(), config, "")
 	noErr(m.T, err)
 	m.container(sandbox, 0, config, image)
@@ -139,6 +140,8 @@ func TestWhatDiffersKeepsPodsFromBeingAdopted(t *testing.T) {
 		says   string
 	}{
 		{"another node name", func(m *machine) { m.run("web-edge7", "u", "", "busybox") }, "--node-name edge7"},
+		{"another node name, which ends as this one", func(m *machine) { m.run("web-edge-node1", "u", "", "busybox") }, "--node-name edge-node1"},
+		{"names without that of the node", func(m *machine) { m.web(); m.adopter.Pods[0].Name = "web" }, "podNameSuffix"},
 		{"another root dir", func(m *machine) { m.web(); m.adopter.Node.Root = "/elsewhere" }, "--root"},
 		{"another folder of logs", func(m *machine) { m.web(); m.adopter.Node.PodLogs = "/elsewhere" }, "--pod-logs"},
 		{"another cgroup driver", func(m *machine) { m.web(); m.adopter.Node.CgroupDriver = cgroups.Systemd }, "cgroupfs"},
@@ -301,5 +304,21 @@ func TestAnAdoptionThatIsCutShortHasRecordedAPodThatRuns(t *testing.T) {
 	noErr(t, s.Adopt(root, checkpoint.Boot{ID: "now"}))
 	if all, err := checkpoint.AcceptedIn(root.Dir); err != nil || len(all) != 2 {
 		t.Errorf("%v: %v", err, all)
+	}
+}
+
+// The name of another pod may begin as this one's does.
+func TestAPodWithALongerNameIsNotThePodOfAnotherNode(t *testing.T) {
+	m := newMachine(t)
+	m.adopter.Pods = append(m.adopter.Pods, decoded(t, "metadata: {name: new}\nspec:\n"+sleeps))
+	m.web()
+	m.run("new-db-node1", "x", "", "busybox") // of this node, as the name of web says
+	m.source = "api"
+	m.run("new-7d4b9c6f5-x2x4k", "y", "", "busybox")
+	if s := m.survey(); !s.CanAdopt() || len(s.Candidates) != 1 || len(s.New) != 1 || len(s.Left) != 2 {
+		t.Errorf("new: %v, left: %v", s.New, s.Left)
+		for _, c := range s.Candidates {
+			t.Errorf("%s: %q", c.Pod.Key(), c.Differs)
+		}
 	}
 }
