@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/urfave/cli/v2"
 
@@ -146,7 +147,7 @@ func record(c *cli.Context, cfg config.Config, s *handover.Survey) error {
 	}
 	defer root.Close()
 	root.KeepNodeName(cfg.NodeName)
-	if err := s.Adopt(root, checkpoint.ReadBoot()); err != nil {
+	if err := s.Adopt(root, checkpoint.ReadBoot(), slog.New(slog.NewTextHandler(c.App.ErrWriter, nil))); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "Pods adopted: %d. Start monopod with the same settings.\n", len(s.Candidates))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -277,27 +278,28 @@ func (a *Adopter) left(seen map[manifests.Key]bool) (words []string) {
 
 // Adopt records the candidates in the root dir, whose lock the caller holds: their versions first,
 // then that their sandboxes are the agent's, besides those that were adopted before. It touches
-// neither the pods nor their files. The pods are of this boot.
+// neither the pods nor their files. The pods are of this boot. A damaged checkpoint is put aside, as the
+// agent would do.
 //
 // An agent that starts before all is recorded must wait for the rest. It does if a pod that it knows
 // is ready in a sandbox without the mark, so such pods come first.
-func (s *Survey) Adopt(root *checkpoint.Root, boot checkpoint.Boot) error {
+func (s *Survey) Adopt(root *checkpoint.Root, boot checkpoint.Boot, log *slog.Logger) error {
 	err := root.ReadAdopted()
 	if damaged := (*disk.Damaged)(nil); err != nil && !errors.As(err, &damaged) { // a damaged list is written again
 		return err
 	}
-	has, err := checkpoint.AcceptedIn(root.Dir)
+	all, err := root.Checkpoints(log)
 	if err != nil {
 		return err
+	}
+	has := map[string]*checkpoint.Checkpoint{}
+	for _, c := range checkpoint.Accepted(all) {
+		has[c.Uid()] = c
 	}
 	var ids []string
 	for _, c := range s.readyFirst() {
 		ids = append(ids, c.Sandboxes...)
-		var former *checkpoint.Checkpoint
-		if k := slices.IndexFunc(has, func(k *checkpoint.Checkpoint) bool { return k.Uid() == string(c.Pod.UID) }); k >= 0 {
-			former = has[k]
-		}
-		if err := root.Save(c.checkpoint(former).InBoot(boot)); err != nil {
+		if err := root.Save(c.checkpoint(has[string(c.Pod.UID)]).InBoot(boot)); err != nil {
 			return err
 		}
 	}

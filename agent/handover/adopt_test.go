@@ -2,6 +2,7 @@ package handover
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,7 +91,7 @@ func TestWhatAKubeletLeftIsAdopted(t *testing.T) {
 	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
 	noErr(t, err)
 	defer root.Close()
-	noErr(t, s.Adopt(root, checkpoint.Boot{ID: "now"}))
+	noErr(t, s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler)))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	if err != nil || len(all) != 1 || all[0].Uid() != "u" || all[0].Digest != m.adopter.Pods[0].Digest || !root.Marks.Has(id, nil) {
 		t.Errorf("%v: %+v", err, all)
@@ -126,7 +127,7 @@ func TestASandboxOfTheAgentWithAKubeletsContainerIsAdopted(t *testing.T) {
 	defer root.Close()
 	known := checkpoint.NewCheckpoint(s.Candidates[0].Pod, metav1.Now())
 	known.Revision = 3
-	noErr(t, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"})))
+	noErr(t, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler))))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	if err != nil || len(all) != 1 || all[0].Revision != 3 || !root.Marks.Has(id, nil) {
 		t.Errorf("%v: what was known of the pod is forgotten: %+v", err, all)
@@ -176,7 +177,7 @@ func (m *machine) adopts() {
 	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
 	noErr(m.T, err)
 	defer root.Close()
-	noErr(m.T, s.Adopt(root, checkpoint.Boot{ID: "now"}))
+	noErr(m.T, s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler)))
 }
 
 // The entries go with their sandboxes, and not with a second adoption.
@@ -211,7 +212,7 @@ func (m *machine) handedOver(former string, changed map[string]int) (accepted *c
 	given := withUID(decoded(m.T, "metadata: {name: web}\nspec:\n"+former), "u")
 	known := checkpoint.NewCheckpoint(given, metav1.Now())
 	known.Revision, known.Changed = 3, changed
-	noErr(m.T, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"})))
+	noErr(m.T, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler))))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	if err != nil || len(all) != 1 {
 		m.Fatal(err, all)
@@ -264,7 +265,7 @@ func TestAnEndedPodThatTheKubeletRunsAgainHasNotEnded(t *testing.T) {
 	defer root.Close()
 	known := checkpoint.NewCheckpoint(withUID(decoded(t, "metadata: {name: web}\nspec:\n"+sleeps), "u"), metav1.Now())
 	known = known.WithEnd(v1.PodStatus{Phase: v1.PodSucceeded})
-	noErr(t, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"})))
+	noErr(t, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler))))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	noErr(t, err)
 	if c := s.Candidates[0]; c.Running != 1 || len(all) != 1 || all[0].Ended() != "" {
@@ -297,11 +298,11 @@ func TestAnAdoptionThatIsCutShortHasRecordedAPodThatRuns(t *testing.T) {
 	if !isFree {
 		t.Fatal("web has a checkpoint")
 	}
-	if err := s.Adopt(root, checkpoint.Boot{ID: "now"}); err == nil || checkpoint.OfOthers(root.Dir) == nil {
+	if err := s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler)); err == nil || checkpoint.OfOthers(root.Dir) == nil {
 		t.Errorf("an agent would start web a second time (%v)", err)
 	}
 	release()
-	noErr(t, s.Adopt(root, checkpoint.Boot{ID: "now"}))
+	noErr(t, s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler)))
 	if all, err := checkpoint.AcceptedIn(root.Dir); err != nil || len(all) != 2 {
 		t.Errorf("%v: %v", err, all)
 	}
@@ -320,5 +321,29 @@ func TestAPodWithALongerNameIsNotThePodOfAnotherNode(t *testing.T) {
 		for _, c := range s.Candidates {
 			t.Errorf("%s: %q", c.Pod.Key(), c.Differs)
 		}
+	}
+}
+
+// A checkpoint from before the kubelet had the pods may be damaged. The agent would put it aside, and
+// must not start before they are adopted.
+func TestADamagedCheckpointDoesNotKeepPodsFromBeingAdopted(t *testing.T) {
+	for _, row := range []struct{ about, path string }{
+		{"of a pod that is adopted", "pods/u/pod.json"},
+		{"of its next version", "pods/u/next.json"},
+		{"of another pod", "pods/gone/pod.json"},
+	} {
+		t.Run(row.about, func(t *testing.T) {
+			m := newMachine(t)
+			m.web()
+			path := filepath.Join(m.adopter.Node.Root, row.path)
+			noErr(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o600)))
+			m.adopts()
+			if got := checkpoint.MarksIn(m.adopter.Node.Root).Adopted(); len(got) != 1 {
+				t.Errorf("adopted are %v", got)
+			}
+			if all, err := checkpoint.AcceptedIn(m.adopter.Node.Root); err != nil || len(all) != 1 || all[0].Uid() != "u" {
+				t.Errorf("%v: %v", err, all)
+			}
+		})
 	}
 }
