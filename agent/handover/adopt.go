@@ -292,14 +292,11 @@ func (s *Survey) Adopt(root *checkpoint.Root, boot checkpoint.Boot, log *slog.Lo
 	if err != nil {
 		return err
 	}
-	has := map[string]*checkpoint.Checkpoint{}
-	for _, c := range checkpoint.Accepted(all) {
-		has[c.Uid()] = c
-	}
+	accepted := checkpoint.Accepted(all)
 	var ids []string
 	for _, c := range s.readyFirst() {
 		ids = append(ids, c.Sandboxes...)
-		if err := root.Save(c.checkpoint(has[string(c.Pod.UID)]).InBoot(boot)); err != nil {
+		if err := root.Save(c.checkpoint(accepted[c.Pod.Key()]).InBoot(boot)); err != nil {
 			return err
 		}
 	}
@@ -319,14 +316,18 @@ func (s *Survey) readyFirst() []Candidate {
 	return append(ready, others...)
 }
 
-// checkpoint returns what is accepted of a candidate, where former is what was before a kubelet had
-// the pod; nil: nothing was.
+// checkpoint returns what is accepted of a candidate, where former is what was accepted of its name
+// before a kubelet had the pod; nil: nothing was.
 func (c *Candidate) checkpoint(former *checkpoint.Checkpoint) *checkpoint.Checkpoint {
-	if former == nil || former.Digest != c.Pod.Digest || former.Ended() != "" && c.Running > 0 {
+	if former == nil || former.Uid() != string(c.Pod.UID) || former.Digest != c.Pod.Digest || former.Ended() != "" && c.Running > 0 {
 		d := checkpoint.NewCheckpoint(c.Pod, metav1.NewTime(c.Started))
 		d.Revision = c.Revision
 		if former != nil { // the containers of then stay below the next revision
 			d.Revision = max(d.Revision, former.Revision)
+		}
+		isOther := former != nil && former.Uid() != d.Uid()
+		if isOther && !d.Accepted.After(former.Accepted.Time) { // the newest counts, whatever the clock was
+			d.Accepted = metav1.NewTime(former.Accepted.Add(time.Second)) // the file has whole seconds
 		}
 		return d
 	}

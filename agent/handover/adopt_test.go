@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -345,5 +346,24 @@ func TestADamagedCheckpointDoesNotKeepPodsFromBeingAdopted(t *testing.T) {
 				t.Errorf("%v: %v", err, all)
 			}
 		})
+	}
+}
+
+// A kubelet may have made a pod while the clock was not set yet, as on a machine without a battery.
+// What monopod accepted of the name before stays the former version.
+func TestWhatIsAdoptedIsTheAcceptedVersion(t *testing.T) {
+	m := newMachine(t)
+	m.web()
+	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
+	noErr(t, err)
+	for uid, ahead := range map[string]time.Duration{"former": time.Hour, "zz": 2 * time.Hour} {
+		c := checkpoint.NewCheckpoint(withUID(m.adopter.Pods[0], uid), metav1.NewTime(time.Now().Add(ahead)))
+		noErr(t, root.Save(c))
+	}
+	root.Close()
+	m.adopts()
+	all, err := checkpoint.AcceptedIn(m.adopter.Node.Root)
+	if err != nil || len(all) != 1 || all[0].Uid() != "u" {
+		t.Errorf("an agent replaces what runs with the uid u by %s (%v)", all[0].Uid(), err)
 	}
 }
