@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -131,9 +132,11 @@ func printSurvey(w io.Writer, s *handover.Survey) {
 	t.Print(w)
 }
 
-// record writes down what is taken over, if that is wished.
+// record writes down what is taken over, if that is wished. A list of what was adopted before is
+// written again: it may be damaged.
 func record(c *cli.Context, cfg config.Config, s *handover.Survey) error {
-	if len(s.Candidates) == 0 {
+	hasList := checkpoint.Exists(filepath.Join(cfg.Root, checkpoint.AdoptedFile))
+	if len(s.Candidates) == 0 && !(hasList && c.Bool("yes")) {
 		_, err := fmt.Fprintln(c.App.Writer, "There is nothing to adopt.")
 		return err
 	}
