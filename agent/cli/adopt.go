@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -130,9 +132,11 @@ func printSurvey(w io.Writer, s *handover.Survey) {
 	t.Print(w)
 }
 
-// record writes down what is taken over, if that is wished.
+// record writes down what is taken over, if that is wished. A list of what was adopted before is
+// written again: it may be damaged.
 func record(c *cli.Context, cfg config.Config, s *handover.Survey) error {
-	if len(s.Candidates) == 0 {
+	hasList := checkpoint.Exists(filepath.Join(cfg.Root, checkpoint.AdoptedFile))
+	if len(s.Candidates) == 0 && !(hasList && c.Bool("yes")) {
 		_, err := fmt.Fprintln(c.App.Writer, "There is nothing to adopt.")
 		return err
 	}
@@ -146,7 +150,7 @@ func record(c *cli.Context, cfg config.Config, s *handover.Survey) error {
 	}
 	defer root.Close()
 	root.KeepNodeName(cfg.NodeName)
-	if err := s.Adopt(root, checkpoint.ReadBoot()); err != nil {
+	if err := s.Adopt(root, checkpoint.ReadBoot(), slog.New(slog.NewTextHandler(c.App.ErrWriter, nil))); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "Pods adopted: %d. Start monopod with the same settings.\n", len(s.Candidates))

@@ -2,9 +2,18 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/urfave/cli/v2"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/config"
+	"monopod/agent/disk"
 	"monopod/agent/handover"
 	"monopod/manifests"
 )
@@ -34,5 +43,42 @@ func TestNothingIsAdoptedBesideAnAgent(t *testing.T) {
 	err := nobodyRuns(root)
 	if err == nil || !strings.Contains(err.Error(), "stop it; its pods run on") && !strings.Contains(err.Error(), "a kubelet runs") {
 		t.Errorf("%v", err)
+	}
+}
+
+// An agent that cannot read its list of adopted sandboxes ends, and names `monopod adopt --yes`. If
+// they are gone by then, the list is empty.
+func TestAnEmptySurveyRepairsADamagedListOfAdoptedSandboxes(t *testing.T) {
+	root, err := checkpoint.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = root.Adopt([]string{"gone"})
+	root.Close()
+	list := filepath.Join(root.Dir, checkpoint.AdoptedFile)
+	if err := errors.Join(err, os.WriteFile(list, nil, 0o600), os.WriteFile(disk.TwinOf(list), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	flags := flag.NewFlagSet("adopt", flag.ContinueOnError)
+	isYes := flags.Bool("yes", false, "")
+	var out bytes.Buffer
+	app := App()
+	app.Writer, app.ErrWriter = &out, &out
+	for _, *isYes = range []bool{false, true} {
+		if err := record(cli.NewContext(app, flags, nil), config.Config{Root: root.Dir, NodeName: "node1"}, &handover.Survey{}); err != nil {
+			t.Error(err)
+		}
+		again, err := checkpoint.OpenRoot(root.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.ReadAdopted(); (err == nil) != *isYes {
+			t.Errorf("with --yes=%v: %v\n%s", *isYes, err, &out)
+		}
+		again.Close()
+	}
+	none := filepath.Join(root.Dir, "none")
+	if err := record(cli.NewContext(app, flags, nil), config.Config{Root: none, NodeName: "node1"}, &handover.Survey{}); err != nil || checkpoint.Exists(none) {
+		t.Errorf("a root dir is made for nothing: %v", err)
 	}
 }

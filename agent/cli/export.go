@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"monopod/agent/print"
 	values "monopod/agent/settings"
 	"monopod/cgroups"
+	"monopod/cri"
 	"monopod/manifests/shell"
 )
 
@@ -86,7 +88,7 @@ func exportPods(c *cli.Context) error {
 	differs := 0
 	if c.IsSet("for-kubelet") {
 		n := handover.Node{Root: cfg.Root, PodLogs: cfg.PodLogs, CgroupRoot: cfg.CgroupRoot, SeccompDefault: cfg.SeccompDefault, Proc: proc,
-			Endpoint: values.Endpoints(cfg)[0]}
+			Endpoint: runtimeOf(c.Context, values.Endpoints(cfg))}
 		if n.Name, err = values.NodeName(cfg, false); err != nil {
 			return fmt.Errorf("node name: %w; give one with --node-name", err)
 		}
@@ -98,6 +100,23 @@ func exportPods(c *cli.Context) error {
 		return cli.Exit("", command.ExitFailed)
 	}
 	return nil
+}
+
+// runtimeOf returns the endpoint that the agent uses of these: the first that answers; "": several
+// could be meant, and none answers.
+func runtimeOf(ctx context.Context, endpoints []string) string {
+	if len(endpoints) == 1 {
+		return endpoints[0]
+	}
+	runtime, err := cri.Dial(endpoints...)
+	if err != nil {
+		return ""
+	}
+	defer runtime.Close()
+	if _, err := runtime.Version(ctx); err != nil {
+		return ""
+	}
+	return runtime.Endpoint()
 }
 
 // writeManifests writes what a kubelet takes, and prints a line for each pod. It returns how many
@@ -162,6 +181,9 @@ func checkKubelet(c *cli.Context, n *handover.Node, dir string, isManaged bool, 
 	n.CgroupDriver = handover.DriverOfAny(hierarchies, n.CgroupRoot, pods)
 	if n.CgroupDriver == cgroups.None {
 		fmt.Fprintln(c.App.Writer, "no pod has a cgroup, so cgroupDriver is not known: let it be the runtime's")
+	}
+	if n.Endpoint == "" {
+		fmt.Fprintln(c.App.Writer, "no runtime answers, so containerRuntimeEndpoint is not known: let it be that of the runtime with the pods")
 	}
 	differs, err := n.CheckKubelet(c.String("for-kubelet"), dir)
 	if err != nil {

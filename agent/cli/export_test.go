@@ -15,6 +15,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/cli/command"
 	"monopod/agent/handover"
+	"monopod/cri/critest"
 	"monopod/manifests"
 )
 
@@ -144,6 +145,27 @@ func TestTheNodeNameForAKubeletIsPrintedWithoutPods(t *testing.T) {
 	}
 	if strings.Contains(out, "cgroupDriver: ") || !strings.Contains(out, "cgroupDriver is not known") {
 		t.Errorf("no pod tells the driver:\n%s", out)
+	}
+}
+
+// Without --runtime-endpoint an agent has the runtime that is there, as CRI-O; a kubelet has
+// containerd's socket unless it is told another.
+func TestTheRuntimeForAKubeletIsTheOneThatAnswers(t *testing.T) {
+	r := critest.Start(t)
+	none := "unix://" + filepath.Join(t.TempDir(), "none.sock")
+	for _, row := range []struct {
+		about     string
+		endpoints []string
+		want      string
+	}{
+		{"the second answers", []string{none, r.Endpoint()}, r.Endpoint()},
+		{"the first answers", []string{r.Endpoint(), none}, r.Endpoint()},
+		{"none answers", []string{none, none}, ""},
+		{"one was named, and does not answer", []string{none}, none},
+	} {
+		if got := runtimeOf(t.Context(), row.endpoints); got != row.want {
+			t.Errorf("%s: %q, want %q", row.about, got, row.want)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -31,6 +32,7 @@ import (
 type Candidate struct {
 	Pod       *manifests.Pod // as the manifest gives it, with the uid that it runs with
 	Sandboxes []string       // the ids of those without the mark of the root dir
+	Ready     bool           // one of them is ready, and has no mark itself
 	Running   int            // how many containers run
 	Made      []string       // the containers that somebody else made last, by name
 	Revision  int            // the highest that a container has of the agent
@@ -111,6 +113,7 @@ func (a *Adopter) candidate(p *manifests.Pod) (c Candidate, isOther, isOwn bool)
 		c.Started = time.Unix(0, s.CreatedAt)
 		if a.isForeign(s) {
 			c.Sandboxes = append(c.Sandboxes, s.Id)
+			c.Ready = c.Ready || s.State == rt.PodSandboxState_SANDBOX_READY && !a.Marks.Has(s.Id, s.Labels)
 		}
 	}
 	if len(c.Sandboxes) == 0 {
@@ -228,18 +231,33 @@ func (a *Adopter) changed(c *Candidate, uid string) (why []string) {
 	return why
 }
 
-// otherName returns an error if the pod runs under the name of another node.
+// otherName returns an error if the pod runs under the name of another node. A name that begins as
+// the pod's may be another pod's: those of an API server do not end in the node's name.
 func (a *Adopter) otherName(p *manifests.Pod) error {
 	short := strings.TrimSuffix(p.Name, "-"+a.Node.Name)
 	for _, s := range a.sandboxes {
-		name := s.Labels[podspec.LabelPodName]
+		name, source := s.Labels[podspec.LabelPodName], s.Annotations[manifests.AnnotationSource]
 		node, isOf := strings.CutPrefix(name, short+"-")
-		if isOf && s.Labels[podspec.LabelPodNamespace] == p.Namespace && s.State == rt.PodSandboxState_SANDBOX_READY &&
-			s.Annotations[manifests.AnnotationSource] != "" && !a.isGiven(p.Namespace, name) {
+		if !isOf || s.Labels[podspec.LabelPodNamespace] != p.Namespace || s.State != rt.PodSandboxState_SANDBOX_READY ||
+			source == "" || source == "api" || a.isGiven(p.Namespace, name) {
+			continue
+		}
+		switch {
+		case node == a.Node.Name:
+			return fmt.Errorf("it runs as %s: set podNameSuffix to true", name)
+		case !strings.HasSuffix(node, "-"+a.Node.Name) || !a.isNamed():
 			return fmt.Errorf("it runs as %s: if that is its node name, say --node-name %s", name, node)
 		}
 	}
 	return nil
+}
+
+// isNamed reports whether somebody else runs a pod of the manifests under the name that it has here,
+// so the node has its name there, too.
+func (a *Adopter) isNamed() bool {
+	return slices.ContainsFunc(a.sandboxes, func(s *rt.PodSandbox) bool {
+		return s.State == rt.PodSandboxState_SANDBOX_READY && !a.Marks.Has(s.Id, s.Labels) && a.isGiven(s.Labels[podspec.LabelPodNamespace], s.Labels[podspec.LabelPodName])
+	})
 }
 
 func (a *Adopter) isGiven(namespace, name string) bool {
@@ -260,38 +278,56 @@ func (a *Adopter) left(seen map[manifests.Key]bool) (words []string) {
 
 // Adopt records the candidates in the root dir, whose lock the caller holds: their versions first,
 // then that their sandboxes are the agent's, besides those that were adopted before. It touches
-// neither the pods nor their files. The pods are of this boot.
-func (s *Survey) Adopt(root *checkpoint.Root, boot checkpoint.Boot) error {
+// neither the pods nor their files. The pods are of this boot. A damaged checkpoint is put aside, as the
+// agent would do.
+//
+// An agent that starts before all is recorded must wait for the rest. It does if a pod that it knows
+// is ready in a sandbox without the mark, so such pods come first.
+func (s *Survey) Adopt(root *checkpoint.Root, boot checkpoint.Boot, log *slog.Logger) error {
 	err := root.ReadAdopted()
 	if damaged := (*disk.Damaged)(nil); err != nil && !errors.As(err, &damaged) { // a damaged list is written again
 		return err
 	}
-	has, err := checkpoint.AcceptedIn(root.Dir)
+	all, err := root.Checkpoints(log)
 	if err != nil {
 		return err
 	}
+	accepted := checkpoint.Accepted(all)
 	var ids []string
-	for _, c := range s.Candidates {
+	for _, c := range s.readyFirst() {
 		ids = append(ids, c.Sandboxes...)
-		var former *checkpoint.Checkpoint
-		if k := slices.IndexFunc(has, func(k *checkpoint.Checkpoint) bool { return k.Uid() == string(c.Pod.UID) }); k >= 0 {
-			former = has[k]
-		}
-		if err := root.Save(c.checkpoint(former).InBoot(boot)); err != nil {
+		if err := root.Save(c.checkpoint(accepted[c.Pod.Key()]).InBoot(boot)); err != nil {
 			return err
 		}
 	}
 	return root.Adopt(ids)
 }
 
-// checkpoint returns what is accepted of a candidate, where former is what was before a kubelet had
-// the pod; nil: nothing was.
+// readyFirst returns the candidates, those that are ready before the others.
+func (s *Survey) readyFirst() []Candidate {
+	var ready, others []Candidate
+	for _, c := range s.Candidates {
+		if c.Ready {
+			ready = append(ready, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	return append(ready, others...)
+}
+
+// checkpoint returns what is accepted of a candidate, where former is what was accepted of its name
+// before a kubelet had the pod; nil: nothing was.
 func (c *Candidate) checkpoint(former *checkpoint.Checkpoint) *checkpoint.Checkpoint {
-	if former == nil || former.Digest != c.Pod.Digest || former.Ended() != "" && c.Running > 0 {
+	if former == nil || former.Uid() != string(c.Pod.UID) || former.Digest != c.Pod.Digest || former.Ended() != "" && c.Running > 0 {
 		d := checkpoint.NewCheckpoint(c.Pod, metav1.NewTime(c.Started))
 		d.Revision = c.Revision
 		if former != nil { // the containers of then stay below the next revision
 			d.Revision = max(d.Revision, former.Revision)
+		}
+		isOther := former != nil && former.Uid() != d.Uid()
+		if isOther && !d.Accepted.After(former.Accepted.Time) { // the newest counts, whatever the clock was
+			d.Accepted = metav1.NewTime(former.Accepted.Add(time.Second)) // the file has whole seconds
 		}
 		return d
 	}

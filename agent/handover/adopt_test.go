@@ -2,11 +2,13 @@ package handover
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,13 +29,14 @@ type machine struct {
 	*testing.T
 	client  *cri.Client
 	dir     string
+	source  string // of pods that run
 	adopter *Adopter
 }
 
 func newMachine(t *testing.T) *machine {
 	r := critest.New(t)
 	r.AddImage("busybox")
-	m := &machine{T: t, client: cri.New(r.Conn()), dir: t.TempDir()}
+	m := &machine{T: t, client: cri.New(r.Conn()), dir: t.TempDir(), source: "file"}
 	node := Node{Name: "node1", Root: filepath.Join(m.dir, "root"), PodLogs: filepath.Join(m.dir, "logs"), CgroupDriver: cgroups.Cgroupfs}
 	m.adopter = &Adopter{Node: node, Hierarchies: filepath.Join(m.dir, "cgroup"), Marks: &checkpoint.Marks{Instance: "i"}, CRI: m.client,
 		Pods: []*manifests.Pod{decoded(t, "metadata: {name: web}\nspec:\n"+sleeps)}}
@@ -51,7 +54,7 @@ func (m *machine) run(name, uid, mark, image string) (sandbox string) {
 		labels[podspec.LabelInstance] = mark
 	}
 	config := &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: name, Namespace: "default", Uid: uid}, Labels: labels,
-		Annotations: map[string]string{manifests.AnnotationSource: "file"}}
+		Annotations: map[string]string{manifests.AnnotationSource: m.source}}
 	sandbox, err := m.client.RunSandbox(m.Context(), config, "")
 	noErr(m.T, err)
 	m.container(sandbox, 0, config, image)
@@ -89,7 +92,7 @@ func TestWhatAKubeletLeftIsAdopted(t *testing.T) {
 	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
 	noErr(t, err)
 	defer root.Close()
-	noErr(t, s.Adopt(root, checkpoint.Boot{ID: "now"}))
+	noErr(t, s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler)))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	if err != nil || len(all) != 1 || all[0].Uid() != "u" || all[0].Digest != m.adopter.Pods[0].Digest || !root.Marks.Has(id, nil) {
 		t.Errorf("%v: %+v", err, all)
@@ -125,7 +128,7 @@ func TestASandboxOfTheAgentWithAKubeletsContainerIsAdopted(t *testing.T) {
 	defer root.Close()
 	known := checkpoint.NewCheckpoint(s.Candidates[0].Pod, metav1.Now())
 	known.Revision = 3
-	noErr(t, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"})))
+	noErr(t, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler))))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	if err != nil || len(all) != 1 || all[0].Revision != 3 || !root.Marks.Has(id, nil) {
 		t.Errorf("%v: what was known of the pod is forgotten: %+v", err, all)
@@ -139,6 +142,8 @@ func TestWhatDiffersKeepsPodsFromBeingAdopted(t *testing.T) {
 		says   string
 	}{
 		{"another node name", func(m *machine) { m.run("web-edge7", "u", "", "busybox") }, "--node-name edge7"},
+		{"another node name, which ends as this one", func(m *machine) { m.run("web-edge-node1", "u", "", "busybox") }, "--node-name edge-node1"},
+		{"names without that of the node", func(m *machine) { m.web(); m.adopter.Pods[0].Name = "web" }, "podNameSuffix"},
 		{"another root dir", func(m *machine) { m.web(); m.adopter.Node.Root = "/elsewhere" }, "--root"},
 		{"another folder of logs", func(m *machine) { m.web(); m.adopter.Node.PodLogs = "/elsewhere" }, "--pod-logs"},
 		{"another cgroup driver", func(m *machine) { m.web(); m.adopter.Node.CgroupDriver = cgroups.Systemd }, "cgroupfs"},
@@ -173,7 +178,7 @@ func (m *machine) adopts() {
 	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
 	noErr(m.T, err)
 	defer root.Close()
-	noErr(m.T, s.Adopt(root, checkpoint.Boot{ID: "now"}))
+	noErr(m.T, s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler)))
 }
 
 // The entries go with their sandboxes, and not with a second adoption.
@@ -208,7 +213,7 @@ func (m *machine) handedOver(former string, changed map[string]int) (accepted *c
 	given := withUID(decoded(m.T, "metadata: {name: web}\nspec:\n"+former), "u")
 	known := checkpoint.NewCheckpoint(given, metav1.Now())
 	known.Revision, known.Changed = 3, changed
-	noErr(m.T, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"})))
+	noErr(m.T, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler))))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	if err != nil || len(all) != 1 {
 		m.Fatal(err, all)
@@ -261,10 +266,104 @@ func TestAnEndedPodThatTheKubeletRunsAgainHasNotEnded(t *testing.T) {
 	defer root.Close()
 	known := checkpoint.NewCheckpoint(withUID(decoded(t, "metadata: {name: web}\nspec:\n"+sleeps), "u"), metav1.Now())
 	known = known.WithEnd(v1.PodStatus{Phase: v1.PodSucceeded})
-	noErr(t, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"})))
+	noErr(t, errors.Join(root.Save(known), s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler))))
 	all, err := checkpoint.AcceptedIn(root.Dir)
 	noErr(t, err)
 	if c := s.Candidates[0]; c.Running != 1 || len(all) != 1 || all[0].Ended() != "" {
 		t.Errorf("%d of its containers run, and it is recorded as %s: the agent ends it", c.Running, all[0].Ended())
+	}
+}
+
+// ended adds a pod default/job-node1 with the uid j, which comes first by its name and has ended.
+func (m *machine) ended() {
+	m.Helper()
+	m.adopter.Pods = append([]*manifests.Pod{decoded(m.T, "metadata: {name: job}\nspec:\n"+sleeps)}, m.adopter.Pods...)
+	for _, dir := range []string{"root/pods/j", "logs/default_job-node1_j"} {
+		noErr(m.T, os.MkdirAll(filepath.Join(m.dir, dir), 0o755))
+	}
+	noErr(m.T, m.client.StopSandbox(m.Context(), m.run("job-node1", "j", "", "busybox")))
+}
+
+// An agent takes a root dir in which a pod is recorded, and waits for `monopod adopt` as long as a
+// recorded pod runs in a kubelet's sandbox (see pleg). If only ended ones were, it would start the
+// others a second time.
+func TestAnAdoptionThatIsCutShortHasRecordedAPodThatRuns(t *testing.T) {
+	m := newMachine(t)
+	m.ended()
+	m.web()
+	s := m.survey()
+	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
+	noErr(t, err)
+	defer root.Close()
+	release, isFree := root.Claim("u") // web's cannot be recorded now
+	if !isFree {
+		t.Fatal("web has a checkpoint")
+	}
+	if err := s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler)); err == nil || checkpoint.OfOthers(root.Dir) == nil {
+		t.Errorf("an agent would start web a second time (%v)", err)
+	}
+	release()
+	noErr(t, s.Adopt(root, checkpoint.Boot{ID: "now"}, slog.New(slog.DiscardHandler)))
+	if all, err := checkpoint.AcceptedIn(root.Dir); err != nil || len(all) != 2 {
+		t.Errorf("%v: %v", err, all)
+	}
+}
+
+// The name of another pod may begin as this one's does.
+func TestAPodWithALongerNameIsNotThePodOfAnotherNode(t *testing.T) {
+	m := newMachine(t)
+	m.adopter.Pods = append(m.adopter.Pods, decoded(t, "metadata: {name: new}\nspec:\n"+sleeps))
+	m.web()
+	m.run("new-db-node1", "x", "", "busybox") // of this node, as the name of web says
+	m.source = "api"
+	m.run("new-7d4b9c6f5-x2x4k", "y", "", "busybox")
+	if s := m.survey(); !s.CanAdopt() || len(s.Candidates) != 1 || len(s.New) != 1 || len(s.Left) != 2 {
+		t.Errorf("new: %v, left: %v", s.New, s.Left)
+		for _, c := range s.Candidates {
+			t.Errorf("%s: %q", c.Pod.Key(), c.Differs)
+		}
+	}
+}
+
+// A checkpoint from before the kubelet had the pods may be damaged. The agent would put it aside, and
+// must not start before they are adopted.
+func TestADamagedCheckpointDoesNotKeepPodsFromBeingAdopted(t *testing.T) {
+	for _, row := range []struct{ about, path string }{
+		{"of a pod that is adopted", "pods/u/pod.json"},
+		{"of its next version", "pods/u/next.json"},
+		{"of another pod", "pods/gone/pod.json"},
+	} {
+		t.Run(row.about, func(t *testing.T) {
+			m := newMachine(t)
+			m.web()
+			path := filepath.Join(m.adopter.Node.Root, row.path)
+			noErr(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o600)))
+			m.adopts()
+			if got := checkpoint.MarksIn(m.adopter.Node.Root).Adopted(); len(got) != 1 {
+				t.Errorf("adopted are %v", got)
+			}
+			if all, err := checkpoint.AcceptedIn(m.adopter.Node.Root); err != nil || len(all) != 1 || all[0].Uid() != "u" {
+				t.Errorf("%v: %v", err, all)
+			}
+		})
+	}
+}
+
+// A kubelet may have made a pod while the clock was not set yet, as on a machine without a battery.
+// What monopod accepted of the name before stays the former version.
+func TestWhatIsAdoptedIsTheAcceptedVersion(t *testing.T) {
+	m := newMachine(t)
+	m.web()
+	root, err := checkpoint.OpenRoot(m.adopter.Node.Root)
+	noErr(t, err)
+	for uid, ahead := range map[string]time.Duration{"former": time.Hour, "zz": 2 * time.Hour} {
+		c := checkpoint.NewCheckpoint(withUID(m.adopter.Pods[0], uid), metav1.NewTime(time.Now().Add(ahead)))
+		noErr(t, root.Save(c))
+	}
+	root.Close()
+	m.adopts()
+	all, err := checkpoint.AcceptedIn(m.adopter.Node.Root)
+	if err != nil || len(all) != 1 || all[0].Uid() != "u" {
+		t.Errorf("an agent replaces what runs with the uid u by %s (%v)", all[0].Uid(), err)
 	}
 }
