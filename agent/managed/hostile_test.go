@@ -297,6 +297,60 @@ func TestAFullDiskIsNoPlaceToStart(t *testing.T) {
 	kill(t, r.process.PID)
 }
 
+// It is promised that with less than 4 MiB left "it is taken over and not started": also where it was updated meanwhile,
+// or where its settings are others for another reason.
+func TestNewSettingsWaitForRoom(t *testing.T) {
+	r := sleeper(t, false)
+	if err := unix.Mount("tmpfs", r.dir, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(r.dir, unix.MNT_DETACH) })
+	r.version, r.network = Version{1, 6, 0}, network{confDir: machineConf, binDirs: []string{"/usr/lib/cni"}}
+	if err := errors.Join(r.configure(t.Context()), r.spawn(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	running := r.process.PID
+	kill(t, running)
+	if err := os.WriteFile(r.file("much"), make([]byte, 6<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := func() {
+		r.process = nil
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_ = r.Start(ctx) // what only sleeps does not answer
+	}
+	r.version = Version{2, 1, 0}
+	start()
+	if r.process == nil || r.process.PID != running || r.process.ended() {
+		t.Fatalf("without room: process %d was ended, and is replaced by %+v", running, r.process)
+	}
+	if err := os.Remove(r.file("much")); err != nil {
+		t.Fatal(err)
+	}
+	start()
+	if r.process == nil || r.process.PID == running {
+		t.Fatalf("with room: process %d goes on with the settings of another version: %+v", running, r.process)
+	}
+	kill(t, r.process.PID)
+}
+
+// An agent that is killed after it has found out that the settings are others: the next one finds that out, too.
+func TestNewSettingsAreNotForgotten(t *testing.T) {
+	r := sleeper(t, false)
+	r.version, r.network = Version{1, 6, 0}, network{confDir: machineConf, binDirs: []string{"/usr/lib/cni"}}
+	if err := errors.Join(r.configure(t.Context()), r.spawn(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, r.process.PID)
+	for range 2 {
+		r.version = Version{2, 1, 0}
+		if err := r.configure(t.Context()); err != nil || !r.changed {
+			t.Errorf("%v: the containerd of 1.6 goes on with its settings", err)
+		}
+	}
+}
+
 // fill leaves no room on the disk of a folder, neither for content nor for another file.
 func fill(t *testing.T, dir string) {
 	t.Helper()

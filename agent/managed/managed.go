@@ -42,7 +42,8 @@ type Runtime struct {
 	binary   string
 	version  Version
 	network  network
-	changed  bool     // its settings are others than those it was started with
+	toml     string   // its settings, which are written when it starts
+	changed  bool     // they are others than those it was started with
 	process  *process // nil: none was started or taken over, or it has ended
 
 	tried chan struct{} // closed after the first try to start it
@@ -140,9 +141,8 @@ func (r *Runtime) Start(ctx context.Context) error {
 	if err == nil {
 		r.process, err = r.takeOver(ctx)
 	}
-	if err == nil && r.process != nil && r.changed { // it would go on with its former settings; containers run on
-		r.process.stop(stopPatience)
-		r.process = nil
+	if err == nil && r.process != nil && r.changed {
+		r.stopForSettings()
 	}
 	if err == nil && r.process == nil {
 		err = r.spawn(ctx)
@@ -154,6 +154,17 @@ func (r *Runtime) Start(ctx context.Context) error {
 		return fmt.Errorf("start %s: %w", r.Name(), err)
 	}
 	return nil
+}
+
+// stopForSettings ends a containerd that was started with other settings; containers run on. Where it
+// could not start again it goes on with those that it has.
+func (r *Runtime) stopForSettings() {
+	if err := r.hasRoom(); err != nil {
+		r.settings.Log.Warn("managed runtime goes on with its former settings", "err", err)
+		return
+	}
+	r.process.stop(stopPatience)
+	r.process = nil
 }
 
 // Run keeps the runtime running until ctx ends, and leaves it running then. It calls Start, unless
@@ -261,7 +272,7 @@ func (r *Runtime) answers(ctx context.Context) error {
 	}
 }
 
-// configure writes all that containerd reads.
+// configure finds out the settings of containerd, and writes all else that it reads.
 func (r *Runtime) configure(ctx context.Context) error {
 	if err := errors.Join(os.MkdirAll(r.dir, 0o711), os.Chmod(r.dir, 0o711)); err != nil { // users of pods with user namespaces pass through
 		return err
@@ -280,15 +291,21 @@ func (r *Runtime) configure(ctx context.Context) error {
 	if r.settings.Service { // which has all capabilities
 		c.RestrictOOM = false
 	}
-	text, err := c.TOML(r.version)
-	if err != nil {
+	if r.toml, err = c.TOML(r.version); err != nil {
 		return err
 	}
-	r.changed = isThere && string(former) != text
-	if isThere && !r.changed {
+	r.changed = isThere && string(former) != r.toml
+	return nil
+}
+
+// writeSettings writes the settings of a containerd that is about to start. Before the former one has
+// ended they would be taken for those that it has.
+func (r *Runtime) writeSettings() error {
+	former, err := os.ReadFile(r.file("config.toml"))
+	if err == nil && string(former) == r.toml {
 		return nil
 	}
-	return disk.WriteFile(r.file("config.toml"), []byte(text), 0o600)
+	return disk.WriteFile(r.file("config.toml"), []byte(r.toml), 0o600)
 }
 
 // registries are where the machine's administrator says how to reach registries.

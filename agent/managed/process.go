@@ -220,6 +220,9 @@ func (r *Runtime) spawn(ctx context.Context) (err error) {
 	if err := r.hasRoom(); err != nil {
 		return err
 	}
+	if err := r.writeSettings(); err != nil {
+		return err
+	}
 	if r.settings.Service {
 		r.process, err = r.spawnService(ctx)
 	} else {
