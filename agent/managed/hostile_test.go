@@ -297,6 +297,20 @@ func TestAFullDiskIsNoPlaceToStart(t *testing.T) {
 	kill(t, r.process.PID)
 }
 
+// At a boot Docker and firewalls hold the lock of iptables; iptables(8): "by default, the program will exit if the lock
+// cannot be obtained", -w makes it wait.
+func TestIptablesThatAreInUseAreThere(t *testing.T) {
+	dir := t.TempDir()
+	busy := "#!/bin/sh\nfor a; do [ \"$a\" = -w ] && exit 0; done\necho 'Another app is currently holding the xtables lock.' >&2; exit 4\n"
+	if err := os.WriteFile(filepath.Join(dir, "iptables"), []byte(busy), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if !hasFilters(false) {
+		t.Error("pods get no host ports: no iptables works here")
+	}
+}
+
 // It is promised that with less than 4 MiB left "it is taken over and not started": also where it was updated meanwhile,
 // or where its settings are others for another reason.
 func TestNewSettingsWaitForRoom(t *testing.T) {

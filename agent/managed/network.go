@@ -71,7 +71,7 @@ func hasFilters(isService bool) bool {
 		_, err := exec.LookPath("iptables")
 		return err == nil
 	}
-	_, err := output(context.Background(), "iptables", "-t", "nat", "-S", "POSTROUTING")
+	_, err := output(context.Background(), "iptables", "-w", "-t", "nat", "-S", "POSTROUTING") // waits for others, as Docker's at a boot
 	return err == nil
 }
 
