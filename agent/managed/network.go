@@ -75,11 +75,11 @@ func hasFilters(isService bool) bool {
 	return err == nil
 }
 
-// hasConf reports whether a folder has a CNI configuration, in the words of the CNI library.
+// hasConf reports whether a folder has a CNI configuration, in the words of the CNI library: a folder is none.
 func hasConf(dir string) bool {
 	entries, _ := os.ReadDir(dir)
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return slices.Contains([]string{".conf", ".conflist", ".json"}, filepath.Ext(e.Name()))
+		return !e.IsDir() && slices.Contains([]string{".conf", ".conflist", ".json"}, filepath.Ext(e.Name()))
 	})
 }
 
