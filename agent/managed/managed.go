@@ -27,6 +27,7 @@ type Settings struct {
 	Root    string // the agent's root dir
 	Systemd bool   // systemd makes the cgroups of pods
 	Service bool   // systemd starts it, as a service of its own
+	Resolv  string // the file with the machine's name servers for pods; "": there is none
 	Log     *slog.Logger
 	// Trouble is called with what is wrong, and with "" once nothing is. It may be nil.
 	Trouble func(text string)
@@ -76,6 +77,7 @@ func New(s Settings) (*Runtime, error) {
 		return nil, err
 	}
 	r.network = findNetwork(r.dir, s.Service)
+	r.network.servers = s.Resolv
 	_, err = dialectOf(r.version)
 	return r, err
 }

@@ -38,6 +38,7 @@ type network struct {
 	filters bool   // there is an iptables, for host ports and addresses of the machine's
 	lacks   string // why there is no network, and what to do
 	warning string
+	servers string // the file with the machine's name servers for pods; "": there is none
 }
 
 // findNetwork returns the machine's network if it has one, else one of our own if there are
@@ -130,7 +131,7 @@ func (n network) write() error {
 }
 
 func (n network) freeSubnet() (netip.Prefix, error) {
-	used, err := UsedPrefixes()
+	used, err := UsedPrefixes(n.servers)
 	if err != nil {
 		return netip.Prefix{}, err
 	}
