@@ -297,6 +297,26 @@ func TestAFullDiskIsNoPlaceToStart(t *testing.T) {
 	kill(t, r.process.PID)
 }
 
+// It is promised that the log is kept, "and as much of the former one": a containerd that died is started again at once,
+// and what it said in the end is more than the one line that is told of it.
+func TestTheLogOfOneThatDiedIsKept(t *testing.T) {
+	r := sleeper(t, false)
+	said := "panic: runtime error\n\ngoroutine 1 [running]:\n"
+	if err := os.WriteFile(r.file("log"), []byte(said), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.spawn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, r.process.PID)
+	if got, err := os.ReadFile(r.file("log.1")); err != nil || string(got) != said {
+		t.Errorf("of the former log is left %q: %v", got, err)
+	}
+	if got, err := os.ReadFile(r.file("log")); err != nil || strings.Contains(string(got), said) {
+		t.Errorf("the log of the next one is %q: %v", got, err)
+	}
+}
+
 // At a boot Docker and firewalls hold the lock of iptables; iptables(8): "by default, the program will exit if the lock
 // cannot be obtained", -w makes it wait.
 func TestIptablesThatAreInUseAreThere(t *testing.T) {

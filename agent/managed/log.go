@@ -43,6 +43,15 @@ func rotateLog(path string, most int64) error {
 	return errors.Join(copyTo(path+".1", io.NewSectionReader(log, info.Size()-most, most)), log.Truncate(0))
 }
 
+// keepFormerLog keeps the log of a containerd that has ended as path.1: it says why.
+func keepFormerLog(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > 0 {
+		return os.Rename(path, path+".1")
+	}
+	return nil // an empty one has nothing to say
+}
+
 // copyTo writes a file; nothing is left of one that is not complete.
 func copyTo(path string, from io.Reader) error {
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
