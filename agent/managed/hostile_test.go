@@ -24,14 +24,20 @@ func sleeper(t *testing.T, service bool) *Runtime {
 	root := t.TempDir()
 	r := &Runtime{settings: Settings{Root: root, Service: service, Log: slog.New(slog.DiscardHandler)}, dir: filepath.Join(root, Folder), tried: make(chan struct{})}
 	r.binary = filepath.Join(root, "sleeping")
-	text := "#!/bin/sh\nexec sleep 600\n"
-	if err := os.WriteFile(r.binary, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	r.install(t, Version{1, 6, 0})
 	if err := os.Mkdir(r.dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// install makes the program that sleeps another version.
+func (r *Runtime) install(t *testing.T, v Version) {
+	t.Helper()
+	text := "#!/bin/sh\n[ \"$1\" = --version ] && exec echo containerd x " + v.String() + "\nexec sleep 600\n"
+	if err := os.WriteFile(r.binary, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func kill(t *testing.T, pid int) {
@@ -317,6 +323,33 @@ func TestTheLogOfOneThatDiedIsKept(t *testing.T) {
 	}
 }
 
+// It is promised that "the settings are written for the version that is found at each start of containerd": the agent may
+// run on while the package is updated, or the version before comes back.
+func TestSettingsAreOfTheVersionThatStarts(t *testing.T) {
+	r := sleeper(t, false)
+	r.network = network{confDir: machineConf, binDirs: []string{"/usr/lib/cni"}}
+	for _, row := range []struct {
+		version Version
+		want    string
+	}{{Version{2, 1, 0}, "version = 3\n"}, {Version{1, 6, 20}, "version = 2\n"}} {
+		r.install(t, row.version)
+		if r.version.Major == 0 {
+			r.version = row.version // as New found it
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		_ = r.Start(ctx) // what only sleeps does not answer
+		cancel()
+		if r.process == nil {
+			t.Fatalf("%s was not started", row.version)
+		}
+		r.process.stop(0) // it dies
+		r.process = nil
+		if text, err := os.ReadFile(r.file("config.toml")); err != nil || !strings.HasPrefix(string(text), row.want) {
+			t.Errorf("%s was started with the settings of another version: %v\n%s", row.version, err, text)
+		}
+	}
+}
+
 // At a boot Docker and firewalls hold the lock of iptables; iptables(8): "by default, the program will exit if the lock
 // cannot be obtained", -w makes it wait.
 func TestIptablesThatAreInUseAreThere(t *testing.T) {
@@ -354,7 +387,7 @@ func TestNewSettingsWaitForRoom(t *testing.T) {
 		defer cancel()
 		_ = r.Start(ctx) // what only sleeps does not answer
 	}
-	r.version = Version{2, 1, 0}
+	r.install(t, Version{2, 1, 0})
 	start()
 	if r.process == nil || r.process.PID != running || r.process.ended() {
 		t.Fatalf("without room: process %d was ended, and is replaced by %+v", running, r.process)

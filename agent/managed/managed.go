@@ -41,6 +41,7 @@ type Runtime struct {
 	settings Settings
 	dir      string
 	binary   string
+	name     string // with the version that New found
 	version  Version
 	network  network
 	toml     string   // its settings, which are written when it starts
@@ -76,6 +77,7 @@ func New(s Settings) (*Runtime, error) {
 	if r.version, err = versionOf(r.binary); err != nil {
 		return nil, err
 	}
+	r.name = nameOf(r.version, r.binary)
 	r.network = findNetwork(r.dir, s.Service)
 	r.network.servers = s.Resolv
 	_, err = dialectOf(r.version)
@@ -123,8 +125,10 @@ func (r *Runtime) file(name ...string) string {
 // Endpoint is the endpoint of the runtime in a root dir.
 func Endpoint(root string) string { return "unix://" + filepath.Join(root, Folder, "sock") }
 
-// Name is what people call it.
-func (r *Runtime) Name() string { return fmt.Sprintf("containerd %s (%s)", r.version, r.binary) }
+// Name is what people call it, as New found it.
+func (r *Runtime) Name() string { return r.name }
+
+func nameOf(v Version, binary string) string { return fmt.Sprintf("containerd %s (%s)", v, binary) }
 
 // NoNetwork says why pods get no network, and what to do; "": they get one.
 func (r *Runtime) NoNetwork() string { return r.network.lacks }
@@ -139,7 +143,11 @@ func (r *Runtime) Tried() <-chan struct{} { return r.tried }
 // it answers.
 func (r *Runtime) Start(ctx context.Context) error {
 	defer r.first.Do(func() { close(r.tried) })
-	err := r.configure(ctx)
+	version, err := versionOf(r.binary)
+	if err == nil { // else it will not start, and a former one may still run
+		r.version = version
+	}
+	err = r.configure(ctx)
 	if err == nil {
 		r.process, err = r.takeOver(ctx)
 	}
@@ -153,7 +161,7 @@ func (r *Runtime) Start(ctx context.Context) error {
 		err = r.answers(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("start %s: %w", r.Name(), err)
+		return fmt.Errorf("start %s: %w", nameOf(r.version, r.binary), err)
 	}
 	return nil
 }
