@@ -402,6 +402,29 @@ func TestNewSettingsWaitForRoom(t *testing.T) {
 	kill(t, r.process.PID)
 }
 
+// It is promised that on a full disk a containerd that runs is taken over: also where plugins or iptables came or went.
+func TestAnotherNetworkWaitsForRoom(t *testing.T) {
+	r := sleeper(t, false)
+	if err := unix.Mount("tmpfs", r.dir, "tmpfs", 0, "size=8m,nr_inodes=100"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(r.dir, unix.MNT_DETACH) })
+	r.version, r.network = Version{1, 6, 0}, network{dir: r.dir, confDir: r.file("net.d"), binDirs: []string{"/x"}, plugins: "/x"}
+	if err := errors.Join(r.configure(t.Context()), r.spawn(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	running := r.process.PID
+	kill(t, running)
+	fill(t, r.dir)
+	r.network.filters, r.process = true, nil
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err := r.Start(ctx) // what only sleeps does not answer
+	if r.process == nil || r.process.PID != running {
+		t.Errorf("process %d is not taken over: %v", running, err)
+	}
+}
+
 // An agent that is killed after it has found out that the settings are others: the next one finds that out, too.
 func TestNewSettingsAreNotForgotten(t *testing.T) {
 	r := sleeper(t, false)

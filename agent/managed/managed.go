@@ -290,7 +290,7 @@ func (r *Runtime) configure(ctx context.Context) error {
 	if err := r.forgetFormerBoot(ctx); err != nil {
 		return err
 	}
-	if err := r.network.write(); err != nil {
+	if err := r.writeNetwork(); err != nil {
 		return err
 	}
 	former, err := os.ReadFile(r.file("config.toml"))
@@ -306,6 +306,17 @@ func (r *Runtime) configure(ctx context.Context) error {
 	}
 	r.changed = isThere && string(former) != r.toml
 	return nil
+}
+
+// writeNetwork writes the network of pods. They keep the one that is there where the disk takes no other: a
+// containerd that runs is taken over on a full disk, too.
+func (r *Runtime) writeNetwork() error {
+	err := r.network.write()
+	if disk.Unwritable(err) && isFile(r.network.file()) {
+		r.settings.Log.Warn("the network of pods stays as it is", "err", err)
+		return nil
+	}
+	return err
 }
 
 // writeSettings writes the settings of a containerd that is about to start. Before the former one has
