@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -13,6 +14,16 @@ const (
 	logMost  = 10 << 20 // bytes
 	logEvery = 10 * time.Minute
 )
+
+// LogOf returns where the log of the runtime in a root dir is: a file, or the command that shows it.
+func LogOf(root string) string {
+	r := &Runtime{dir: filepath.Join(root, Folder)}
+	i, _ := r.noted()
+	if i.Unit != "" {
+		return "journalctl --unit " + i.Unit
+	}
+	return r.file("log")
+}
 
 // keepLogSmall looks at the size of the log until ctx ends.
 func (r *Runtime) keepLogSmall(ctx context.Context) {
