@@ -126,6 +126,13 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		{"no runtime", "runtime", func(p *patient) { p.Config.Endpoint = "unix:///nix/x.sock"; p.runtime.Stop() }, Error, "no socket at unix:///nix/x.sock", "--runtime-endpoint"},
 		{"a managed runtime that is down with monopod", "runtime", func(p *patient) { p.managed(); p.runtime.Stop() }, Warning, "does not run, nor does monopod", "start monopod"},
 		{"a managed runtime that is down", "runtime", func(p *patient) { p.managed(); p.Up = true; p.runtime.Stop() }, Error, "the managed runtime does not answer", "root/containerd/log"},
+		{"a managed runtime of systemd's that is down", "runtime", func(p *patient) {
+			p.managed()
+			p.Up = true
+			p.runtime.Stop()
+			os.Mkdir(filepath.Join(p.Config.Root, managed.Folder), 0o711)
+			os.WriteFile(filepath.Join(p.Config.Root, managed.Folder, "process.json"), []byte(`{"pid":7,"unit":"monopod-containerd-x.service"}`), 0o600)
+		}, Error, "the managed runtime does not answer", "journalctl --unit monopod-containerd-x.service"},
 		{"a managed runtime without a binary", "runtime", func(p *patient) { p.managed(); p.NoStart = managed.ErrNoBinary; p.runtime.Stop() }, Error, "there is no containerd in PATH: apt-get install containerd", ""},
 		{"a managed runtime without plugins", "pod network", func(p *patient) { p.managed(); p.runtime.SetCondition(rt.NetworkReady, false, "x", "no plugins") }, Warning, "no plugins", "apt-get install containernetworking-plugins"},
 		{"no network", "pod network", func(p *patient) { p.runtime.SetCondition(rt.NetworkReady, false, "x", "cni plugin not initialized") }, Warning, "cni plugin not initialized", "/etc/critest.d and the plugins that it names into /opt/critest"},

@@ -48,7 +48,7 @@ func managedRuntime(m *Machine, v *rt.VersionResponse, err error) Finding {
 	case !m.Up:
 		return warn("start monopod", "the managed runtime does not run, nor does monopod")
 	}
-	return fail("look at monopod's log, and at "+filepath.Join(m.Config.Root, managed.Folder, "log"), "the managed runtime does not answer: %v", err)
+	return fail("look at monopod's log, and at that of containerd: "+managed.LogOf(m.Config.Root), "the managed runtime does not answer: %v", err)
 }
 
 func (m *Machine) endpoints() []string {

@@ -24,14 +24,20 @@ func sleeper(t *testing.T, service bool) *Runtime {
 	root := t.TempDir()
 	r := &Runtime{settings: Settings{Root: root, Service: service, Log: slog.New(slog.DiscardHandler)}, dir: filepath.Join(root, Folder), tried: make(chan struct{})}
 	r.binary = filepath.Join(root, "sleeping")
-	text := "#!/bin/sh\nexec sleep 600\n"
-	if err := os.WriteFile(r.binary, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	r.install(t, Version{1, 6, 0})
 	if err := os.Mkdir(r.dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// install makes the program that sleeps another version.
+func (r *Runtime) install(t *testing.T, v Version) {
+	t.Helper()
+	text := "#!/bin/sh\n[ \"$1\" = --version ] && exec echo containerd x " + v.String() + "\nexec sleep 600\n"
+	if err := os.WriteFile(r.binary, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func kill(t *testing.T, pid int) {
@@ -295,6 +301,144 @@ func TestAFullDiskIsNoPlaceToStart(t *testing.T) {
 		t.Errorf("with room again: %v", err)
 	}
 	kill(t, r.process.PID)
+}
+
+// It is promised that the log is kept, "and as much of the former one": a containerd that died is started again at once,
+// and what it said in the end is more than the one line that is told of it.
+func TestTheLogOfOneThatDiedIsKept(t *testing.T) {
+	r := sleeper(t, false)
+	said := "panic: runtime error\n\ngoroutine 1 [running]:\n"
+	if err := os.WriteFile(r.file("log"), []byte(said), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.spawn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, r.process.PID)
+	if got, err := os.ReadFile(r.file("log.1")); err != nil || string(got) != said {
+		t.Errorf("of the former log is left %q: %v", got, err)
+	}
+	if got, err := os.ReadFile(r.file("log")); err != nil || strings.Contains(string(got), said) {
+		t.Errorf("the log of the next one is %q: %v", got, err)
+	}
+}
+
+// It is promised that "the settings are written for the version that is found at each start of containerd": the agent may
+// run on while the package is updated, or the version before comes back.
+func TestSettingsAreOfTheVersionThatStarts(t *testing.T) {
+	r := sleeper(t, false)
+	r.network = network{confDir: machineConf, binDirs: []string{"/usr/lib/cni"}}
+	for _, row := range []struct {
+		version Version
+		want    string
+	}{{Version{2, 1, 0}, "version = 3\n"}, {Version{1, 6, 20}, "version = 2\n"}} {
+		r.install(t, row.version)
+		if r.version.Major == 0 {
+			r.version = row.version // as New found it
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		_ = r.Start(ctx) // what only sleeps does not answer
+		cancel()
+		if r.process == nil {
+			t.Fatalf("%s was not started", row.version)
+		}
+		r.process.stop(0) // it dies
+		r.process = nil
+		if text, err := os.ReadFile(r.file("config.toml")); err != nil || !strings.HasPrefix(string(text), row.want) {
+			t.Errorf("%s was started with the settings of another version: %v\n%s", row.version, err, text)
+		}
+	}
+}
+
+// At a boot Docker and firewalls hold the lock of iptables; iptables(8): "by default, the program will exit if the lock
+// cannot be obtained", -w makes it wait.
+func TestIptablesThatAreInUseAreThere(t *testing.T) {
+	dir := t.TempDir()
+	busy := "#!/bin/sh\nfor a; do [ \"$a\" = -w ] && exit 0; done\necho 'Another app is currently holding the xtables lock.' >&2; exit 4\n"
+	if err := os.WriteFile(filepath.Join(dir, "iptables"), []byte(busy), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if !hasFilters(false) {
+		t.Error("pods get no host ports: no iptables works here")
+	}
+}
+
+// It is promised that with less than 4 MiB left "it is taken over and not started": also where it was updated meanwhile,
+// or where its settings are others for another reason.
+func TestNewSettingsWaitForRoom(t *testing.T) {
+	r := sleeper(t, false)
+	if err := unix.Mount("tmpfs", r.dir, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(r.dir, unix.MNT_DETACH) })
+	r.version, r.network = Version{1, 6, 0}, network{confDir: machineConf, binDirs: []string{"/usr/lib/cni"}}
+	if err := errors.Join(r.configure(t.Context()), r.spawn(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	running := r.process.PID
+	kill(t, running)
+	if err := os.WriteFile(r.file("much"), make([]byte, 6<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := func() {
+		r.process = nil
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_ = r.Start(ctx) // what only sleeps does not answer
+	}
+	r.install(t, Version{2, 1, 0})
+	start()
+	if r.process == nil || r.process.PID != running || r.process.ended() {
+		t.Fatalf("without room: process %d was ended, and is replaced by %+v", running, r.process)
+	}
+	if err := os.Remove(r.file("much")); err != nil {
+		t.Fatal(err)
+	}
+	start()
+	if r.process == nil || r.process.PID == running {
+		t.Fatalf("with room: process %d goes on with the settings of another version: %+v", running, r.process)
+	}
+	kill(t, r.process.PID)
+}
+
+// It is promised that on a full disk a containerd that runs is taken over: also where plugins or iptables came or went.
+func TestAnotherNetworkWaitsForRoom(t *testing.T) {
+	r := sleeper(t, false)
+	if err := unix.Mount("tmpfs", r.dir, "tmpfs", 0, "size=8m,nr_inodes=100"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(r.dir, unix.MNT_DETACH) })
+	r.version, r.network = Version{1, 6, 0}, network{dir: r.dir, confDir: r.file("net.d"), binDirs: []string{"/x"}, plugins: "/x"}
+	if err := errors.Join(r.configure(t.Context()), r.spawn(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	running := r.process.PID
+	kill(t, running)
+	fill(t, r.dir)
+	r.network.filters, r.process = true, nil
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err := r.Start(ctx) // what only sleeps does not answer
+	if r.process == nil || r.process.PID != running {
+		t.Errorf("process %d is not taken over: %v", running, err)
+	}
+}
+
+// An agent that is killed after it has found out that the settings are others: the next one finds that out, too.
+func TestNewSettingsAreNotForgotten(t *testing.T) {
+	r := sleeper(t, false)
+	r.version, r.network = Version{1, 6, 0}, network{confDir: machineConf, binDirs: []string{"/usr/lib/cni"}}
+	if err := errors.Join(r.configure(t.Context()), r.spawn(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, r.process.PID)
+	for range 2 {
+		r.version = Version{2, 1, 0}
+		if err := r.configure(t.Context()); err != nil || !r.changed {
+			t.Errorf("%v: the containerd of 1.6 goes on with its settings", err)
+		}
+	}
 }
 
 // fill leaves no room on the disk of a folder, neither for content nor for another file.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -13,6 +14,16 @@ const (
 	logMost  = 10 << 20 // bytes
 	logEvery = 10 * time.Minute
 )
+
+// LogOf returns where the log of the runtime in a root dir is: a file, or the command that shows it.
+func LogOf(root string) string {
+	r := &Runtime{dir: filepath.Join(root, Folder)}
+	i, _ := r.noted()
+	if i.Unit != "" {
+		return "journalctl --unit " + i.Unit
+	}
+	return r.file("log")
+}
 
 // keepLogSmall looks at the size of the log until ctx ends.
 func (r *Runtime) keepLogSmall(ctx context.Context) {
@@ -41,6 +52,15 @@ func rotateLog(path string, most int64) error {
 		return err
 	}
 	return errors.Join(copyTo(path+".1", io.NewSectionReader(log, info.Size()-most, most)), log.Truncate(0))
+}
+
+// keepFormerLog keeps the log of a containerd that has ended as path.1: it says why.
+func keepFormerLog(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > 0 {
+		return os.Rename(path, path+".1")
+	}
+	return nil // an empty one has nothing to say
 }
 
 // copyTo writes a file; nothing is left of one that is not complete.

@@ -27,6 +27,7 @@ type Settings struct {
 	Root    string // the agent's root dir
 	Systemd bool   // systemd makes the cgroups of pods
 	Service bool   // systemd starts it, as a service of its own
+	Resolv  string // the file with the machine's name servers for pods; "": there is none
 	Log     *slog.Logger
 	// Trouble is called with what is wrong, and with "" once nothing is. It may be nil.
 	Trouble func(text string)
@@ -40,9 +41,11 @@ type Runtime struct {
 	settings Settings
 	dir      string
 	binary   string
+	name     string // with the version that New found
 	version  Version
 	network  network
-	changed  bool     // its settings are others than those it was started with
+	toml     string   // its settings, which are written when it starts
+	changed  bool     // they are others than those it was started with
 	process  *process // nil: none was started or taken over, or it has ended
 
 	tried chan struct{} // closed after the first try to start it
@@ -74,7 +77,9 @@ func New(s Settings) (*Runtime, error) {
 	if r.version, err = versionOf(r.binary); err != nil {
 		return nil, err
 	}
+	r.name = nameOf(r.version, r.binary)
 	r.network = findNetwork(r.dir, s.Service)
+	r.network.servers = s.Resolv
 	_, err = dialectOf(r.version)
 	return r, err
 }
@@ -120,8 +125,10 @@ func (r *Runtime) file(name ...string) string {
 // Endpoint is the endpoint of the runtime in a root dir.
 func Endpoint(root string) string { return "unix://" + filepath.Join(root, Folder, "sock") }
 
-// Name is what people call it.
-func (r *Runtime) Name() string { return fmt.Sprintf("containerd %s (%s)", r.version, r.binary) }
+// Name is what people call it, as New found it.
+func (r *Runtime) Name() string { return r.name }
+
+func nameOf(v Version, binary string) string { return fmt.Sprintf("containerd %s (%s)", v, binary) }
 
 // NoNetwork says why pods get no network, and what to do; "": they get one.
 func (r *Runtime) NoNetwork() string { return r.network.lacks }
@@ -136,13 +143,16 @@ func (r *Runtime) Tried() <-chan struct{} { return r.tried }
 // it answers.
 func (r *Runtime) Start(ctx context.Context) error {
 	defer r.first.Do(func() { close(r.tried) })
-	err := r.configure(ctx)
+	version, err := versionOf(r.binary)
+	if err == nil { // else it will not start, and a former one may still run
+		r.version = version
+	}
+	err = r.configure(ctx)
 	if err == nil {
 		r.process, err = r.takeOver(ctx)
 	}
-	if err == nil && r.process != nil && r.changed { // it would go on with its former settings; containers run on
-		r.process.stop(stopPatience)
-		r.process = nil
+	if err == nil && r.process != nil && r.changed {
+		r.stopForSettings()
 	}
 	if err == nil && r.process == nil {
 		err = r.spawn(ctx)
@@ -151,9 +161,20 @@ func (r *Runtime) Start(ctx context.Context) error {
 		err = r.answers(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("start %s: %w", r.Name(), err)
+		return fmt.Errorf("start %s: %w", nameOf(r.version, r.binary), err)
 	}
 	return nil
+}
+
+// stopForSettings ends a containerd that was started with other settings; containers run on. Where it
+// could not start again it goes on with those that it has.
+func (r *Runtime) stopForSettings() {
+	if err := r.hasRoom(); err != nil {
+		r.settings.Log.Warn("managed runtime goes on with its former settings", "err", err)
+		return
+	}
+	r.process.stop(stopPatience)
+	r.process = nil
 }
 
 // Run keeps the runtime running until ctx ends, and leaves it running then. It calls Start, unless
@@ -261,7 +282,7 @@ func (r *Runtime) answers(ctx context.Context) error {
 	}
 }
 
-// configure writes all that containerd reads.
+// configure finds out the settings of containerd, and writes all else that it reads.
 func (r *Runtime) configure(ctx context.Context) error {
 	if err := errors.Join(os.MkdirAll(r.dir, 0o711), os.Chmod(r.dir, 0o711)); err != nil { // users of pods with user namespaces pass through
 		return err
@@ -269,7 +290,7 @@ func (r *Runtime) configure(ctx context.Context) error {
 	if err := r.forgetFormerBoot(ctx); err != nil {
 		return err
 	}
-	if err := r.network.write(); err != nil {
+	if err := r.writeNetwork(); err != nil {
 		return err
 	}
 	former, err := os.ReadFile(r.file("config.toml"))
@@ -280,15 +301,32 @@ func (r *Runtime) configure(ctx context.Context) error {
 	if r.settings.Service { // which has all capabilities
 		c.RestrictOOM = false
 	}
-	text, err := c.TOML(r.version)
-	if err != nil {
+	if r.toml, err = c.TOML(r.version); err != nil {
 		return err
 	}
-	r.changed = isThere && string(former) != text
-	if isThere && !r.changed {
+	r.changed = isThere && string(former) != r.toml
+	return nil
+}
+
+// writeNetwork writes the network of pods. They keep the one that is there where the disk takes no other: a
+// containerd that runs is taken over on a full disk, too.
+func (r *Runtime) writeNetwork() error {
+	err := r.network.write()
+	if disk.Unwritable(err) && isFile(r.network.file()) {
+		r.settings.Log.Warn("the network of pods stays as it is", "err", err)
 		return nil
 	}
-	return disk.WriteFile(r.file("config.toml"), []byte(text), 0o600)
+	return err
+}
+
+// writeSettings writes the settings of a containerd that is about to start. Before the former one has
+// ended they would be taken for those that it has.
+func (r *Runtime) writeSettings() error {
+	former, err := os.ReadFile(r.file("config.toml"))
+	if err == nil && string(former) == r.toml {
+		return nil
+	}
+	return disk.WriteFile(r.file("config.toml"), []byte(r.toml), 0o600)
 }
 
 // registries are where the machine's administrator says how to reach registries.

@@ -279,6 +279,17 @@ func TestANetworkThatIsThereStays(t *testing.T) {
 	}
 }
 
+// The CNI library takes a folder for no configuration, whatever its name: pods would have no network.
+func TestAFolderIsNoCNIConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "old.conf"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if hasConf(dir) {
+		t.Error("a folder is taken for the machine's configuration of CNI")
+	}
+}
+
 func TestFoldersOfPlugins(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	for _, path := range []string{filepath.Join(one, "bridge"), filepath.Join(two, "bridge"), filepath.Join(two, "loopback")} {

@@ -38,6 +38,7 @@ type network struct {
 	filters bool   // there is an iptables, for host ports and addresses of the machine's
 	lacks   string // why there is no network, and what to do
 	warning string
+	servers string // the file with the machine's name servers for pods; "": there is none
 }
 
 // findNetwork returns the machine's network if it has one, else one of our own if there are
@@ -71,15 +72,15 @@ func hasFilters(isService bool) bool {
 		_, err := exec.LookPath("iptables")
 		return err == nil
 	}
-	_, err := output(context.Background(), "iptables", "-t", "nat", "-S", "POSTROUTING")
+	_, err := output(context.Background(), "iptables", "-w", "-t", "nat", "-S", "POSTROUTING") // waits for others, as Docker's at a boot
 	return err == nil
 }
 
-// hasConf reports whether a folder has a CNI configuration, in the words of the CNI library.
+// hasConf reports whether a folder has a CNI configuration, in the words of the CNI library: a folder is none.
 func hasConf(dir string) bool {
 	entries, _ := os.ReadDir(dir)
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return slices.Contains([]string{".conf", ".conflist", ".json"}, filepath.Ext(e.Name()))
+		return !e.IsDir() && slices.Contains([]string{".conf", ".conflist", ".json"}, filepath.Ext(e.Name()))
 	})
 }
 
@@ -130,7 +131,7 @@ func (n network) write() error {
 }
 
 func (n network) freeSubnet() (netip.Prefix, error) {
-	used, err := UsedPrefixes()
+	used, err := UsedPrefixes(n.servers)
 	if err != nil {
 		return netip.Prefix{}, err
 	}

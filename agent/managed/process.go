@@ -220,6 +220,9 @@ func (r *Runtime) spawn(ctx context.Context) (err error) {
 	if err := r.hasRoom(); err != nil {
 		return err
 	}
+	if err := r.writeSettings(); err != nil {
+		return err
+	}
 	if r.settings.Service {
 		r.process, err = r.spawnService(ctx)
 	} else {
@@ -238,6 +241,9 @@ const child = `read -r line <&3 && exec "$@" 3<&-`
 // spawnChild starts a containerd as a child. It waits until it is noted: one that no agent knows
 // would never be ended.
 func (r *Runtime) spawnChild() (*process, error) {
+	if err := keepFormerLog(r.file("log")); err != nil {
+		r.settings.Log.Warn("the managed runtime's former log is lost", "err", err)
+	}
 	log, err := os.OpenFile(r.file("log"), os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err

@@ -40,8 +40,9 @@ func nthSubnet(in netip.Prefix, bits, n int) netip.Prefix {
 }
 
 // UsedPrefixes returns what pods must be able to reach beside their own subnet, and what this
-// machine has: the destinations of its routes, its addresses and its name servers.
-func UsedPrefixes() (used []netip.Prefix, err error) {
+// machine has: the destinations of its routes, its addresses and its name servers. Those that
+// programs of the machine ask need not be those of pods: more are the files with these.
+func UsedPrefixes(more ...string) (used []netip.Prefix, err error) {
 	routes, err := os.Open("/proc/net/route")
 	if err != nil {
 		return nil, fmt.Errorf("routes of this machine: %w", err)
@@ -57,9 +58,11 @@ func UsedPrefixes() (used []netip.Prefix, err error) {
 			used = append(used, p)
 		}
 	}
-	if servers, err := os.Open("/etc/resolv.conf"); err == nil {
-		defer servers.Close()
-		used = append(used, parseServers(servers)...)
+	for _, path := range append([]string{"/etc/resolv.conf"}, more...) {
+		if servers, err := os.Open(path); err == nil {
+			used = append(used, parseServers(servers)...)
+			servers.Close()
+		}
 	}
 	return used, nil
 }

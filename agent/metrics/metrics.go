@@ -114,7 +114,9 @@ func histograms(r *prometheus.Registry, buckets []float64, name, help string, la
 	return h
 }
 
-func since(t time.Time) float64 { return time.Since(t).Seconds() }
+// since returns seconds. A time that a file or the runtime gives may lie ahead, where the clock was set
+// back; a sum that became less would be taken for a restart of the agent.
+func since(t time.Time) float64 { return max(time.Since(t).Seconds(), 0) }
 
 // Upper bounds of histograms, in seconds. All but toRunning are the kubelet's:
 // quantiles of both can be put into one graph only if the buckets are the same.

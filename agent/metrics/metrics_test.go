@@ -209,6 +209,22 @@ func series(t *testing.T, m *Metrics) (n int) {
 	return n
 }
 
+// The times of files and events are the machine's wall clock, which is set back, too.
+func TestSumsDoNotGoBackWithTheClock(t *testing.T) {
+	m := New(Config{})
+	ahead := time.Now().Add(time.Hour).Round(0)
+	m.PodRunning(ahead, ahead)
+	m.WorkerStart(ahead)
+	m.Event(ahead)
+	for _, f := range gather(t, m.Registry()) {
+		for _, s := range f.Metric {
+			if h := s.GetHistogram(); h.GetSampleSum() < 0 {
+				t.Errorf("the sum of %s is %v after an observation", f.GetName(), h.GetSampleSum())
+			}
+		}
+	}
+}
+
 func TestProbesAreForgottenWithTheirPod(t *testing.T) {
 	m := New(Config{})
 	for _, pod := range []string{"a", "b"} {

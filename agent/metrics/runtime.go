@@ -132,7 +132,7 @@ func (m *Metrics) StreamEnded() {
 
 // Event records an event of that moment.
 func (m *Metrics) Event(at time.Time) {
-	m.runtime.eventLatency.Observe(max(since(at), 0))
+	m.runtime.eventLatency.Observe(since(at))
 }
 
 // RuntimeRestarted counts a start of a runtime of the agent's own that had died.

@@ -71,7 +71,7 @@ func (k *reloaded[T]) now() T {
 	defer k.mu.Unlock()
 	seen, fresh := k.look()
 	same := slices.EqualFunc(seen, k.seen, version.equal)
-	if same && !k.young {
+	if same && !k.young && k.logged == "" { // after an error they may be readable without a change
 		return k.value
 	}
 	k.seen, k.young = seen, fresh

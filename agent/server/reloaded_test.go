@@ -1,9 +1,11 @@
 package server
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +44,36 @@ func TestAFileThatIsYoungIsReadAgain(t *testing.T) {
 		}
 		if reads != before {
 			t.Errorf("it is read %d times though nothing changed", reads-before)
+		}
+	})
+}
+
+// What could not be read for want of file descriptors, or on a disk that fails for a moment, is read once it can be: a
+// token that was taken back would count on until the file changes again.
+func TestAFileThatCouldNotBeReadIsReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(dir, "f")
+		var fails error
+		put(t, path, []byte("one"))
+		k, err := newReloaded("file", slog.New(slog.DiscardHandler), func() (string, error) {
+			b, err := os.ReadFile(path)
+			return string(b), errors.Join(err, fails)
+		}, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, path, []byte("two, later"))
+		if err := os.Chtimes(path, time.Now().Add(-time.Minute), time.Now().Add(-time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		fails = syscall.EMFILE
+		if got := k.now(); got != "one" {
+			t.Errorf("it says %s", got)
+		}
+		fails = nil
+		if got := k.now(); got != "two, later" {
+			t.Errorf("it says %s for good", got)
 		}
 	})
 }

@@ -190,7 +190,7 @@ func Managed(c config.Config, once bool) managed.Settings {
 	}
 	return managed.Settings{
 		Root: c.Root, Service: !once && managed.UnderSystemd(),
-		Systemd: driver == string(cgroups.Systemd),
+		Systemd: driver == string(cgroups.Systemd), Resolv: c.ResolvConf,
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"crypto/ed25519"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 
 	"monopod/agent/config"
 	"monopod/agent/cpus"
+	"monopod/agent/managed"
 	"monopod/agent/pinning"
 	"monopod/manifests/signature"
 )
@@ -190,5 +193,19 @@ func TestWhoIsHeldToWhatIsReserved(t *testing.T) {
 		if text := strings.Join(got, "|"); text != row.want {
 			t.Errorf("%v: %s, want %s", row.enforce, text, row.want)
 		}
+	}
+}
+
+// It is promised that the subnet of pods overlaps no "name server of the machine": with systemd-resolved those of pods are
+// in another file than /etc/resolv.conf.
+func TestTheManagedRuntimeKnowsTheNameServersOfPods(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "resolv.conf")
+	if err := os.WriteFile(path, []byte("nameserver 10.9.8.7\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := Managed(config.Config{Root: t.TempDir(), ResolvConf: path}, false)
+	used, err := managed.UsedPrefixes(s.Resolv)
+	if err != nil || !slices.Contains(used, netip.MustParsePrefix("10.9.8.7/32")) {
+		t.Errorf("pods may get the subnet of their name server: %v (%v)", used, err)
 	}
 }

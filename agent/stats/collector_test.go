@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -253,4 +254,32 @@ func TestTheRuntimeIsAskedForLittle(t *testing.T) {
 			t.Errorf("three summaries cost %d calls, want one look of two", n)
 		}
 	})
+}
+
+// Who is root in a pod names its interfaces, by any bytes but a blank, a slash and a colon. A scraper refuses a page with
+// one label that is no UTF-8, and with it what all others use.
+func TestAnInterfaceWithAnOddNameHidesNothing(t *testing.T) {
+	h := plant(t, "v2")
+	put(t, h.Proc, "4700/net/dev", "Inter-|   Receive\n face |bytes\na\xff\"\\b: 700 7 0 1 0 0 0 0 900 9 2 0 0 0 0 0\n")
+	c := looker(t, h, critest.New(t), "systemd", parsePod(t, webPod))
+	page, err := c.Cadvisor(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := p.TextToMetricFamilies(bytes.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, m := range families["container_network_receive_bytes_total"].GetMetric() {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == "pod" && l.GetValue() != "" {
+				got = m.String()
+			}
+		}
+	}
+	if !utf8.Valid(page) || !strings.Contains(got, "700") {
+		t.Errorf("the page is UTF-8: %v; of the pod it has %q", utf8.Valid(page), got)
+	}
 }

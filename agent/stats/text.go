@@ -44,7 +44,7 @@ func (t *text) value(name string, labels []label, v float64, at time.Time) {
 		}
 		t.WriteString(l.name)
 		t.WriteString(`="`)
-		escape.WriteString(t, l.value)
+		escape.WriteString(t, strings.ToValidUTF8(l.value, "\uFFFD")) // one value that is not refuses the whole scrape
 		t.WriteByte('"')
 	}
 	if len(labels) > 0 {
