@@ -244,7 +244,8 @@ func TestTheSupportArchiveHasTheManagedRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, text := range map[string]string{"config.toml": "version = 3\npassword = \"p4ss\"\n", "net.d/10-monopod.conflist": `{"name": "n"}`,
-		"log": "level=info msg=\"key: [\"\nlevel=info token=p4ss\nlevel=info msg=value-of-a-secret\n"} {
+		"log.1": "panic: token=p4ss\n",
+		"log":   "level=info msg=\"key: [\"\nlevel=info token=p4ss\nlevel=info msg=value-of-a-secret\n"} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +256,8 @@ func TestTheSupportArchiveHasTheManagedRuntime(t *testing.T) {
 	}
 	all := archived(t, out.Bytes())
 	for name, want := range map[string]string{"managed/config.toml": "version = 3\npassword = <elided>\n", "managed/net.d/10-monopod.conflist": `{"name": "n"}`,
-		"managed/log": "level=info msg=\"key: <elided>\nlevel=info token=<elided>\nlevel=info msg=<elided>\n"} {
+		"managed/log.1": "panic: token=<elided>\n",
+		"managed/log":   "level=info msg=\"key: <elided>\nlevel=info token=<elided>\nlevel=info msg=<elided>\n"} {
 		if all[name] != want {
 			t.Errorf("%s is %q, want %q", name, all[name], want)
 		}

@@ -268,7 +268,7 @@ func configFile(path, name, what string) support.Part {
 	return support.Part{Name: name, What: what, Text: support.HideConfig(string(text)), Err: err}
 }
 
-// managedRuntime returns the configuration of the runtime that the agent runs, and the end of its log.
+// managedRuntime returns the configuration of the runtime that the agent runs, and the ends of its logs.
 func (x *examined) managedRuntime() (all []support.Part) {
 	dir := filepath.Join(x.cfg.Root, managed.Folder)
 	for _, pattern := range []string{"config.toml", "net.d/*"} {
@@ -277,20 +277,23 @@ func (x *examined) managedRuntime() (all []support.Part) {
 			all = append(all, configFile(path, "managed"+strings.TrimPrefix(path, dir), path))
 		}
 	}
-	path := filepath.Join(dir, "log")
-	if f, err := os.Open(path); err == nil {
-		defer f.Close()
-		all = append(all, managedLog(f, path))
+	for _, name := range []string{"log.1", "log"} { // the former one says why one that died did
+		f, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			continue
+		}
+		all = append(all, managedLog(f, name, f.Name()))
+		f.Close()
 	}
 	return all
 }
 
 // managedLog returns the end of a runtime's log. Each of its lines is hidden alone: a bracket in one
 // does not hide what follows.
-func managedLog(f io.Reader, path string) support.Part {
+func managedLog(f io.Reader, name, path string) support.Part {
 	var end support.Tail
 	_, err := io.Copy(&end, f)
-	p := end.Part("managed/log", "the last of "+path, err)
+	p := end.Part("managed/"+name, "the last of "+path, err)
 	var text strings.Builder
 	for line := range strings.Lines(p.Text) {
 		content := strings.TrimSuffix(line, "\n")
