@@ -95,7 +95,8 @@ func withoutAbsentPages(t *testing.T, cases map[string]golden.Case) {
 	}
 }
 
-// goldenMeant returns how pods shall differ from the recordings, and which of that is this runtime's own.
+// goldenMeant returns how pods shall differ from the recordings, and which of that is this runtime's own:
+// departures, in the words of differences.md.
 func goldenMeant(t *testing.T, departures string) (all, own golden.Meant) {
 	t.Helper()
 	all, err := golden.ReadMeant(filepath.Join(goldenDir, "differences.md"))
