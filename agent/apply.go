@@ -138,7 +138,7 @@ func (a *applier) accepted(r *rollout.Record) {
 // world returns the input of decisions besides the records.
 func (a *applier) world() *rollout.World {
 	return &rollout.World{Now: a.shared.Disk.Machine.Boot.Now(), Names: a.pods.order.names, Ready: a.isReady, Rules: a.rules(), Down: a.down.On(), Terminated: a.down.HaltOf, NodeHold: a.holds.Of(""), Policy: a.shared.Settings().UpdatePolicy,
-		StopsFirst: a.shared.StopsFirst, Room: a.table.Room, Limits: a.trials.limitsOf, Blind: a.down.On() || !a.shared.Watch.Up(), Late: a.shared.Watch.Late()}
+		StopsFirst: a.shared.StopsFirst, Room: a.table.Room, Limits: a.trials.limitsOf, Blind: a.down.On() || !a.shared.Watch.Up(), Late: a.shared.Watch.Late(), Lives: a.trials.lives}
 }
 
 // carryOut carries out a decision.

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/admission"
+	"monopod/agent/podstatus"
 	"monopod/agent/rollout"
 	"monopod/agent/status"
 	"monopod/agent/update"
@@ -127,6 +128,14 @@ func (t *trials) limitsOf(p *manifests.Pod) update.Limits {
 		return update.Limits{}
 	}
 	return t.limits(p.Pod)
+}
+
+// lives reports whether the kernel has a process of each container of a version that is to run. Its
+// status is newer than what its worker has sent so far.
+func (t *trials) lives(p *manifests.Pod) bool {
+	now, known := t.store.Pod(p.Key().String())
+	return known && update.HealthOf(p.Pod, &now.Status, podstatus.IsReady(&now.Status)).Ready &&
+		t.shared.Disk.Cgroups.Live(p.Pod, update.Running(&now.Status))
 }
 
 // isUnread reports whether the content of the pod's file is unknown to a snapshot.

@@ -65,8 +65,7 @@ var deeds = map[string]func(*moments) (again func()){
 // starts another: what is to run runs then, once, what was not touched was not restarted, and
 // nothing else is left.
 func survivesRandomMoments(w *world, times int) {
-	// A containerd that has a lot to do lists a container that exited at once as running for some seconds.
-	w.agent.Settings += "updateStable: 4s\n"
+	w.agent.Settings += "updateStable: 1s\n"
 	m := &moments{world: w, host: filepath.Join(w.agent.Dir, "host"), program: map[string]string{}, was: map[string]rig.Container{}}
 	check(w.T, os.Mkdir(m.host, 0o755))
 	names := slices.Sorted(maps.Keys(deeds))

@@ -282,6 +282,12 @@ func (g *PodCgroups) MemoryInUse(p *v1.Pod) (int64, error) {
 	return used, err
 }
 
+// Live reports whether each of these containers of a pod, by their ids, has a process in its cgroup.
+// Without cgroups of pods this cannot be told, and is true.
+func (g *PodCgroups) Live(p *v1.Pod, containers []string) bool {
+	return g.None() || g.Manager.Live(podspec.CgroupClass(p), string(p.UID), containers)
+}
+
 // Create creates the cgroup of a pod with its values. A pod runs even if the kernel refuses some
 // values, as with the kubelet. The memory limit of an existing cgroup that uses more is not
 // lowered: its volumes in memory outlive a sandbox.

@@ -105,7 +105,7 @@ func TestARequestCountsOnceItIsOnDisk(t *testing.T) {
 	s.chooses(second, second, "img:2")
 	s.saves(os.ErrPermission)
 	s.chooses(second, second, "img:2")
-	s.trial, _, _ = s.trial.Look(Sight{Now: s.now.Add(time.Hour), Limits: asked})
+	s.trial, _, _ = s.trial.Look(Sight{Now: s.now.Add(time.Hour), Limits: asked, Lives: itLives})
 	s.chooses(second, second, "img:2")
 	s.saves()
 	p := s.chooses(second, second, "sha256:img:1")

@@ -32,6 +32,7 @@ type World struct {
 	Limits     func(*manifests.Pod) update.Limits        // what a version on trial must meet
 	Blind      bool                                      // see Sight
 	Late       time.Duration                             // see Sight
+	Lives      func(*manifests.Pod) bool                 // see Sight
 }
 
 // StoppedWhy is the reported reason of a pod that its owner stopped.
@@ -104,7 +105,8 @@ func (d Decision) goesOn(r *Record, w *World) Decision {
 		return d
 	}
 	var again time.Time
-	d.Trial, d.Outcome, again = t.Look(Sight{Now: w.Now.Wall, Limits: w.Limits(t.Tried), Blind: w.Blind, Late: w.Late})
+	d.Trial, d.Outcome, again = t.Look(Sight{Now: w.Now.Wall, Limits: w.Limits(t.Tried), Blind: w.Blind, Late: w.Late,
+		Lives: func() bool { return r.Accepted == nil || w.Lives(r.Accepted) }})
 	if !again.IsZero() {
 		d.lookAgain(again)
 	}

@@ -143,7 +143,7 @@ func replaces(w *World)  { w.Policy = "Replace" }
 
 func worldOf(change ...func(*World)) *World {
 	w := &World{Now: noon, Rules: Rules{LockMax: time.Hour}, Names: Names{Has: func(manifests.Key) bool { return true }}, Ready: func(key manifests.Key) bool { return key.Name == "cache" },
-		Limits: func(*manifests.Pod) update.Limits { return asked }, Terminated: func(manifests.Key) (plan.Halt, bool) { return plan.Halt{}, false }, StopsFirst: func(*v1.Pod) bool { return false }, Room: func(*manifests.Pod) *admission.Rejection { return nil }}
+		Limits: func(*manifests.Pod) update.Limits { return asked }, Terminated: func(manifests.Key) (plan.Halt, bool) { return plan.Halt{}, false }, StopsFirst: func(*v1.Pod) bool { return false }, Room: func(*manifests.Pod) *admission.Rejection { return nil }, Lives: func(*manifests.Pod) bool { return true }}
 	for _, do := range change {
 		do(w)
 	}

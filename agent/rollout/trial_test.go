@@ -114,7 +114,7 @@ func (s *tale) looks(p *manifests.Pod, h update.Health, d time.Duration) (o Outc
 	s.trial = s.trial.Saw(p, h)
 	for range 2 {
 		if s.trial.IsOn() {
-			s.trial, o, _ = s.trial.Look(Sight{Now: s.now, Limits: asked})
+			s.trial, o, _ = s.trial.Look(Sight{Now: s.now, Limits: asked, Lives: itLives})
 		}
 		s.now = s.now.Add(d)
 		d = 0
@@ -166,8 +166,10 @@ func TestAVersionStartsOnceItsRecordIsSaved(t *testing.T) {
 // The bad version must not run on for a disk that does not take why it goes.
 func TestAVerdictCountsThoughTheDiskDoesNotTakeIt(t *testing.T) {
 	for name, goesOn := range map[string]func(*tale){
-		"refused":     func(s *tale) { s.saves(os.ErrPermission) },
-		"not in time": func(s *tale) { s.trial, _, _ = s.trial.Look(Sight{Now: s.now.Add(fileWithin), Limits: asked}) },
+		"refused": func(s *tale) { s.saves(os.ErrPermission) },
+		"not in time": func(s *tale) {
+			s.trial, _, _ = s.trial.Look(Sight{Now: s.now.Add(fileWithin), Limits: asked, Lives: itLives})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startedTrial(t)

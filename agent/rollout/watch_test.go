@@ -15,6 +15,8 @@ type look struct {
 	why  string
 }
 
+func itLives() bool { return true }
+
 func TestAWatchComesToItsOutcome(t *testing.T) {
 	const s = time.Second
 	type health = update.Health
@@ -50,7 +52,7 @@ func TestAWatchComesToItsOutcome(t *testing.T) {
 			w, began := Watch{Spent: row.spent}, time.Now()
 			for _, at := range row.looks {
 				now := began.Add(at.after)
-				next, got, why, again := w.Look(Sight{Now: now, Limits: row.limits}, at.Health)
+				next, got, why, again := w.Look(Sight{Now: now, Limits: row.limits, Lives: itLives}, at.Health)
 				w = next
 				if got != at.want || why != at.why {
 					t.Errorf("after %s: %v %q, want %v %q", at.after, got, why, at.want, at.why)
@@ -73,7 +75,7 @@ func TestAVersionIsHealthyOnceAnEndWouldHaveBeenSeen(t *testing.T) {
 		var w Watch
 		began, o := time.Now(), Watching
 		see := func(after time.Duration, isReady bool) {
-			sight := Sight{Now: began.Add(after), Limits: update.Limits{Within: 30 * s, Stable: s}, Late: 2 * s}
+			sight := Sight{Now: began.Add(after), Limits: update.Limits{Within: 30 * s, Stable: s}, Late: 2 * s, Lives: itLives}
 			w, o, _, _ = w.Look(sight, update.Health{Seen: true, Ready: isReady})
 		}
 		see(0, true)
@@ -88,11 +90,41 @@ func TestAVersionIsHealthyOnceAnEndWouldHaveBeenSeen(t *testing.T) {
 	}
 }
 
+// A container whose process is not seen may have ended, and the runtime is still to tell.
+func TestAVersionWithoutAProcessIsHealthyOnceItsEndWouldHaveBeenTold(t *testing.T) {
+	const s = time.Second
+	for name, row := range map[string]struct {
+		lives   time.Duration // since when its process is seen; 0: never
+		ends    bool          // as the runtime tells after 4 s
+		outcome Outcome
+		after   time.Duration
+	}{
+		"its process is seen":       {lives: 1, outcome: Healthy, after: s},
+		"its process is seen later": {lives: 3 * s, outcome: Healthy, after: 3 * s},
+		"the end is told":           {ends: true, outcome: RollBack, after: 4 * s},
+		"no process is ever seen":   {outcome: Healthy, after: s + untold},
+	} {
+		var w Watch
+		began, now, o := time.Now(), time.Duration(0), Watching
+		for o == Watching && now < time.Minute {
+			var again time.Time
+			sight := Sight{Now: began.Add(now), Limits: update.Limits{Within: 30 * s, Stable: s}, Lives: func() bool { return row.lives > 0 && now >= row.lives }}
+			w, o, _, again = w.Look(sight, update.Health{Seen: true, Ready: !row.ends || now < 4*s})
+			if o == Watching {
+				now = again.Sub(began)
+			}
+		}
+		if o != row.outcome || now != row.after {
+			t.Errorf("%s: %v after %s, want %v after %s", name, o, now, row.outcome, row.after)
+		}
+	}
+}
+
 func TestTimeInWhichNothingIsSeenIsNotSpent(t *testing.T) {
 	limits := update.Limits{Within: 30 * time.Second, Stable: 10 * time.Second}
 	w, began := Watch{Spent: 5 * time.Second}, time.Now()
 	see := func(after time.Duration, isBlind, isReady bool) {
-		w, _, _, _ = w.Look(Sight{Now: began.Add(after), Limits: limits, Blind: isBlind}, update.Health{Seen: true, Ready: isReady})
+		w, _, _, _ = w.Look(Sight{Now: began.Add(after), Limits: limits, Blind: isBlind, Lives: itLives}, update.Health{Seen: true, Ready: isReady})
 	}
 	see(0, false, false)
 	see(time.Second, true, false)

@@ -121,6 +121,16 @@ func Ended(st *v1.PodStatus) map[string]string {
 	return ids
 }
 
+// Running returns the runtime's ids of the containers that run.
+func Running(st *v1.PodStatus) (ids []string) {
+	for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
+		if _, id, is := strings.Cut(c.ContainerID, "://"); is && c.State.Running != nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // HasWorked reports, from its status, whether a version works or worked: it is ready, and no
 // container restarted within the last stable; or it ran for at least stable before it lost its
 // readiness, and its containers are not in a crash loop.
