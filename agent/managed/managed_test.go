@@ -91,7 +91,8 @@ func TestASubnetIsFreeOfWhatTheMachineHas(t *testing.T) {
 
 func TestWhatTheMachineUses(t *testing.T) {
 	routes := parseRoutes(strings.NewReader("Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\n" +
-		"eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\neth0\t0000010A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\n"))
+		"eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\ntun0\t00000000\t0100080A\t0003\t0\t0\t0\t00000080\t0\n" +
+		"tun0\t00000080\t0100080A\t0003\t0\t0\t0\t00000080\t0\neth0\t0000010A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\n"))
 	servers := parseServers(strings.NewReader("# nameserver 1.1.1.1\nsearch x\nnameserver 10.9.8.7\nnameserver fd00::1%eth0\n"))
 	if len(routes) != 1 || routes[0] != netip.MustParsePrefix("10.1.0.0/16") {
 		t.Errorf("routes: %v", routes)

@@ -67,7 +67,8 @@ func UsedPrefixes(more ...string) (used []netip.Prefix, err error) {
 	return used, nil
 }
 
-// parseRoutes reads the main routing table of IPv4, without the default route.
+// parseRoutes reads the main routing table of IPv4, without the default route, also where a VPN
+// replaces it by routes for the halves of it. Those are wider than any private network.
 func parseRoutes(r io.Reader) (used []netip.Prefix) {
 	for s := bufio.NewScanner(r); s.Scan(); {
 		col := strings.Fields(s.Text()) // Iface Destination Gateway Flags RefCnt Use Metric Mask ...
@@ -76,12 +77,13 @@ func parseRoutes(r io.Reader) (used []netip.Prefix) {
 		}
 		dst, err1 := strconv.ParseUint(col[1], 16, 32)
 		mask, err2 := strconv.ParseUint(col[7], 16, 32)
-		if err1 != nil || err2 != nil || mask == 0 {
+		length := bits.OnesCount32(uint32(mask))
+		if err1 != nil || err2 != nil || length < private[0].Bits() {
 			continue
 		}
 		var a [4]byte
 		binary.NativeEndian.PutUint32(a[:], uint32(dst))
-		used = append(used, netip.PrefixFrom(netip.AddrFrom4(a), bits.OnesCount32(uint32(mask))))
+		used = append(used, netip.PrefixFrom(netip.AddrFrom4(a), length))
 	}
 	return used
 }
