@@ -208,6 +208,34 @@ func TestPodsExchangeTheirPortsOnceTheGateIsOpen(t *testing.T) {
 	})
 }
 
+// Held in the middle of it, the node would be without both until the hold ends.
+func TestPodsThatExchangeTheirPortsStartThoughTheyAreHeldMeanwhile(t *testing.T) {
+	for _, row := range []struct {
+		name, held string
+		restarts   bool // the agent does, then
+	}{{"the node", "", false}, {"a pod", "a", false}, {"the node, by an earlier agent", "", true}, {"a pod, by an earlier agent", "a", true}} {
+		t.Run(row.name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.Program("c", critest.Runs().IgnoresTerm())
+				r.want(withPort("a", "img:1", 80), withPort("b", "img:1", 81))
+				r.want(withPort("a", "img:1", 81), withPort("b", "img:1", 80))
+				r.after(5 * time.Second)
+				r.holds(row.held, "audit", "")
+				if row.restarts {
+					r.stop()
+					r.start()
+					r.want(withPort("a", "img:1", 81), withPort("b", "img:1", 80))
+				}
+				r.after(time.Minute)
+				r.expect("default/a-n/c", "default/b-n/c")
+				r.want(withPort("a", "img:1", 82), withPort("b", "img:1", 80), manifest("new", "img:1", "nodeSelector: {disk: ssd}"))
+				r.stopsNothing(func() { r.after(time.Hour) })
+				r.expect("default/a-n/c", "default/b-n/c")
+			})
+		})
+	}
+}
+
 func TestANewVersionTakesOverThePlaceOfTheOld(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(withPort("web", "img:1", 80))

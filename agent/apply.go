@@ -236,7 +236,8 @@ func (a *applier) swap(ctx context.Context) {
 	for _, key := range all {
 		a.shared.Log.Info("pod stops so that pods that wait for each other's allocations can start", "pod", key.String())
 		a.table.Free(key)
-		a.pods.of(key).exchanges = true
+		r := a.pods.of(key)
+		r.exchanges, r.Between = true, true
 		a.pods.mark(key)
 		a.tells.stale = true
 	}
@@ -246,7 +247,8 @@ func (a *applier) swap(ctx context.Context) {
 func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decision) {
 	now := a.pods.of(r.Key)
 	was := now.sent
-	now.exchanges = now.exchanges && d.Run == nil && r.Offered != nil
+	isBetween := d.Run == nil && r.Offered != nil
+	now.exchanges, now.Between = now.exchanges && isBetween, now.Between && isBetween
 	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Exchanges: now.exchanges, Next: d.Prepare, Waits: d.Line(), Pull: pullOf(d), Restarts: d.Restarts, Restart: d.RestartLine(), IsBack: r.Back && manifests.Same(d.Run, r.Offered), Kept: d.CommitLine(), Halted: d.Halt})
 	now.Prepared.Final = now.Prepared.Final && d.Final
 	if now.task != nil {

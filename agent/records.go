@@ -185,6 +185,7 @@ func (s *records) inherit(checkpoints []*checkpoint.Checkpoint) {
 		if was := r.Left[c.Uid()]; was == nil || was.Next { // else the previous instance has the uid, and is removed
 			r.Left[c.Uid()] = c
 		}
+		r.Between = r.Between || c.IsRemoving()
 		s.touch(r.Key)
 	}
 }

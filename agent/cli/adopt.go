@@ -86,7 +86,7 @@ func adopt(c *cli.Context) error {
 	}
 	printSurvey(c.App.Writer, &s)
 	if !s.CanAdopt() {
-		return fmt.Errorf("nothing is adopted: monopod would start the pods that differ a second time")
+		return fmt.Errorf("nothing is adopted: monopod would make the pods that differ again, beside what is there")
 	}
 	return record(c, cfg, &s)
 }

@@ -49,7 +49,7 @@ type Survey struct {
 }
 
 // CanAdopt reports whether every pod that somebody else runs can be taken over. If one cannot, none
-// is: the agent would start it a second time.
+// is: the agent would make it again beside what is there.
 func (s *Survey) CanAdopt() bool {
 	return !slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return len(c.Differs) > 0 })
 }

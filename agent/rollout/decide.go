@@ -388,8 +388,9 @@ func (r *Record) keepsFormer(w *World) bool {
 }
 
 // mayStart returns why a version may not start; nil: it may. No pod starts while the machine shuts
-// down, nor while the whole node is held, unless something of the pod already runs, its owner
-// starts it, or it is being rolled back. An accepted version already has its room.
+// down, nor while the whole node is held, unless something of the pod already runs or was stopped
+// for this version, its owner starts it, or it is being rolled back. An accepted version already has
+// its room.
 func mayStart(r *Record, p *manifests.Pod, w *World) *admission.Rejection {
 	isAccepted := r.Accepted != nil && manifests.Same(r.Accepted, p)
 	switch {
@@ -397,7 +398,7 @@ func mayStart(r *Record, p *manifests.Pod, w *World) *admission.Rejection {
 		return nil
 	case w.Down:
 		return &admission.Rejection{Reason: shutdown.ReasonRefused, Message: message.Fixed(shutdown.MessageRefused)}
-	case w.NodeHold != nil && r.Running() == nil && r.Stop == nil && !r.Back:
+	case w.NodeHold != nil && r.Running() == nil && r.Stop == nil && !r.Back && !r.Between:
 		return &admission.Rejection{Reason: hold.ReasonHeld, Message: nodeHeld(w.NodeHold)}
 	}
 	return w.Room(p)

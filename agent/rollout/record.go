@@ -30,6 +30,8 @@ type Record struct {
 	Trial    *Trial         // of the offered version, or of its failed successor; nil: none
 	Proof    Proof          // whether the running version works
 
+	Between bool // its former version was stopped for its next one, which has not started yet
+
 	Stop  *Stop                             // the owner stopped the pod; nil: not stopped
 	Hold  *hold.Hold                        // the owner forbids changes; nil: no hold
 	Back  bool                              // the offered version is the former one, after its successor failed
