@@ -133,19 +133,22 @@ func snapshotter(dir, former string) string {
 	return "native"
 }
 
+// tryOverlay makes an overlay in dir and removes it again, as well as one of an agent that was killed
+// meanwhile.
 func tryOverlay(dir string) error {
-	dir, err := os.MkdirTemp(dir, "overlay-")
-	if err != nil {
+	dir = filepath.Join(dir, "overlay-trial")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	_ = unix.Unmount(at("merged"), unix.MNT_DETACH)
+	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"lower", "upper", "work", "merged"} {
-		if err := os.Mkdir(at(name), 0o700); err != nil {
+		if err := os.MkdirAll(at(name), 0o700); err != nil {
 			return err
 		}
 	}
-	err = unix.Mount("overlay", at("merged"), "overlay", 0, "lowerdir="+at("lower")+",upperdir="+at("upper")+",workdir="+at("work"))
+	err := unix.Mount("overlay", at("merged"), "overlay", 0, "lowerdir="+at("lower")+",upperdir="+at("upper")+",workdir="+at("work"))
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,11 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -329,5 +331,29 @@ func TestWhatSystemdSaidIsNotForContainerd(t *testing.T) {
 func TestAnInterfaceThatIsNotThereIsRemoved(t *testing.T) {
 	if err := removeLink("monopodnosuch"); err != nil {
 		t.Error(err)
+	}
+}
+
+// An agent that was killed while it tried an overlay leaves a mount and its folders.
+func TestATriedOverlayIsRemovedByTheNextAgent(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, "overlay-trial", name) }
+	left := at("merged")
+	if err := os.MkdirAll(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", left, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(left, unix.MNT_DETACH) })
+	kind := snapshotter(dir, "")
+	if all, err := os.ReadDir(dir); err != nil || len(all) > 0 {
+		t.Errorf("%v is left (%v)", all, err)
+	}
+	if slices.ContainsFunc(mounts(), func(m mount) bool { return strings.HasPrefix(m.point, dir) }) {
+		t.Error("it is still mounted")
+	}
+	if want := snapshotter(t.TempDir(), ""); kind != want {
+		t.Errorf("%s is chosen, where nothing is left %s", kind, want)
 	}
 }
