@@ -137,8 +137,22 @@ func (a *applier) accepted(r *rollout.Record) {
 
 // world returns the input of decisions besides the records.
 func (a *applier) world() *rollout.World {
-	return &rollout.World{Now: a.shared.Disk.Machine.Boot.Now(), Names: a.pods.order.names, Ready: a.isReady, Rules: a.rules(), Down: a.down.On(), Terminated: a.down.HaltOf, NodeHold: a.holds.Of(""), Policy: a.shared.Settings().UpdatePolicy,
-		StopsFirst: a.shared.StopsFirst, Room: a.table.Room, Limits: a.trials.limitsOf, Blind: a.down.On() || !a.shared.Watch.Up(), Late: a.shared.Watch.Late(), Lives: a.trials.lives}
+	return &rollout.World{
+		Now:        a.shared.Disk.Machine.Boot.Now(),
+		Names:      a.pods.order.names,
+		Ready:      a.isReady,
+		Rules:      a.rules(),
+		Down:       a.down.On(),
+		Terminated: a.down.HaltOf,
+		NodeHold:   a.holds.Of(""),
+		Policy:     a.shared.Settings().UpdatePolicy,
+		StopsFirst: a.shared.StopsFirst,
+		Room:       a.table.Room,
+		Limits:     a.trials.limitsOf,
+		Blind:      a.down.On() || !a.shared.Watch.Up(),
+		Late:       a.shared.Watch.Late(),
+		Lives:      a.trials.lives,
+	}
 }
 
 // carryOut carries out a decision.
@@ -249,7 +263,18 @@ func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decisi
 	was := now.sent
 	isBetween := d.Run == nil && r.Offered != nil
 	now.exchanges, now.Between = now.exchanges && isBetween, now.Between && isBetween
-	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Exchanges: now.exchanges, Next: d.Prepare, Waits: d.Line(), Pull: pullOf(d), Restarts: d.Restarts, Restart: d.RestartLine(), IsBack: r.Back && manifests.Same(d.Run, r.Offered), Kept: d.CommitLine(), Halted: d.Halt})
+	a.send(ctx, r.Key, worker.Update{
+		Pod:       d.Run,
+		Exchanges: now.exchanges,
+		Next:      d.Prepare,
+		Waits:     d.Line(),
+		Pull:      pullOf(d),
+		Restarts:  d.Restarts,
+		Restart:   d.RestartLine(),
+		IsBack:    r.Back && manifests.Same(d.Run, r.Offered),
+		Kept:      d.CommitLine(),
+		Halted:    d.Halt,
+	})
 	now.Prepared.Final = now.Prepared.Final && d.Final
 	if now.task != nil {
 		now.task.Look(d.Final)

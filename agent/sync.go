@@ -111,8 +111,20 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 		rules:    func() rollout.Rules { return rollout.Rules{} },
 		trials:   &l.trials, follow: &l.follow, down: l.down, tells: &l.tells, running: &l.running}
 	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, running: &l.running, write: shared.Disk.Root.RetainObjects, saved: make(chan error)}
-	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Devices: shared.Devices, Events: shared.Events, Up: shared.Watch.Up, Network: shared.Watch.NoNetwork, AskNetwork: shared.Watch.AskNetwork, Features: shared.Features, Uids: l.table.Uids,
-		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
+	l.apply.ready = &prepare.Shared{
+		Images:     shared.Images,
+		Disk:       shared.Disk,
+		Devices:    shared.Devices,
+		Events:     shared.Events,
+		Up:         shared.Watch.Up,
+		Network:    shared.Watch.NoNetwork,
+		AskNetwork: shared.Watch.AskNetwork,
+		Features:   shared.Features,
+		Uids:       l.table.Uids,
+		Fault:      l.faults.record,
+		Log:        shared.Log,
+		Answers:    make(chan prepare.Answer),
+	}
 	l.tells = reporter{dirs: dirs, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, limits: l.trials.limitsOf}
 	return l
 }

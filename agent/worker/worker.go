@@ -238,7 +238,23 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 // facts returns what the plan is made of, except for the stops and hooks that run.
 func (w *Worker) facts(u Update, seen *pleg.Observed) plan.Facts {
 	settings := w.pod.shared.Settings()
-	s := plan.Facts{Now: time.Now(), Mark: w.pod.shared.Disk.Machine.Boot.Mark(), Pod: u.Pod, Exchanges: u.Exchanges, Known: w.pod.known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.pod.shared.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers, Policy: settings.UpdatePolicy, Halted: u.Halted, Restarts: u.Restarts}
+	s := plan.Facts{
+		Now:       time.Now(),
+		Mark:      w.pod.shared.Disk.Machine.Boot.Mark(),
+		Pod:       u.Pod,
+		Exchanges: u.Exchanges,
+		Known:     w.pod.known,
+		Observed:  seen,
+		Failures:  w.failures,
+		Running:   w.tasks.running(),
+		Runtime:   w.pod.shared.Watch.Runtime(),
+		Fetching:  w.fetches.Running(),
+		BackOff:   settings.BackOff,
+		Dead:      settings.DeadContainers,
+		Policy:    settings.UpdatePolicy,
+		Halted:    u.Halted,
+		Restarts:  u.Restarts,
+	}
 	w.dropGone(&s)
 	s.ByAccepted()
 	w.report.dropStale(&s)
