@@ -283,6 +283,25 @@ func TestADeviceOfAFormerPathIsStillHeld(t *testing.T) {
 	}
 }
 
+// The next agent has other settings, by which the device is of another resource. What runs keeps it; a
+// container that is made again gets a device of its own resource.
+func TestADeviceThatIsOfAnotherResourceNow(t *testing.T) {
+	m := newMachine(t, "tty0=null", "tty1=zero")
+	k := m.keeper(m.settings())
+	a := pod("a c=1")
+	take(k, a)
+	m.given(k, a, 0)
+	s := m.settings(func(r *Resource) { r.Paths = []string{filepath.Join(m.dir, "tty1")} })
+	s.Resources["example.com/modem"] = Resource{Paths: []string{filepath.Join(m.dir, "tty0")}, Count: 1}
+	next := m.keeper(s)
+	take(next, a)
+	m.expect(next, a, "c tty0")
+	if got := m.given(next, a, 0); got != "/dev/zero as tty1 rw" {
+		t.Errorf("given %s", got)
+	}
+	m.expect(next, a, "c tty1")
+}
+
 // The larger of two versions counts, as they never run at the same time.
 func TestASmallerVersionFreesNothingUntilTheFormerIsGone(t *testing.T) {
 	m := newMachine(t, "tty0=null", "tty1=zero")

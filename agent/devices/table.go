@@ -98,10 +98,7 @@ func (t *Table) assign(pod, version string, all []Request, k int) *Refusal {
 // choices returns the devices that a request may get, in the order of preference: those that other
 // versions of the container have, those that other versions of the pod have, then all others.
 func (t *Table) choices(h holding, r Request) []Device {
-	all := slices.Clone(t.machine.of[r.Resource])
-	if r.Device != nil {
-		all = t.machine.named(r.Device.String())
-	}
+	all := t.machine.devicesOf(r.Resource)
 	rank := func(d Device) int {
 		best := 2
 		for other, ids := range t.held {
@@ -117,6 +114,15 @@ func (t *Table) choices(h holding, r Request) []Device {
 	}
 	slices.SortStableFunc(all, func(a, b Device) int { return rank(a) - rank(b) })
 	return all
+}
+
+// devicesOf returns the devices that a resource has, or that its name is.
+func (m *Machine) devicesOf(resource string) []Device {
+	d := named(resource)
+	if d != nil {
+		return m.named(d.String())
+	}
+	return slices.Clone(m.of[resource])
 }
 
 // named returns the devices of the settings that have a path or CDI name.
@@ -178,12 +184,17 @@ func (t *Table) has(ids []string, d Device) bool {
 	return slices.ContainsFunc(ids, func(id string) bool { return id == d.ID || t.machine.keys[id] == d.key() })
 }
 
-// replaceMissing frees what a container has and is not there, so that it gets another device.
+// replaceMissing frees what a container has and is not there, or is of another resource by now, so
+// that it gets another device.
 func (t *Table) replaceMissing(pod, version, container string) {
 	for h, ids := range t.held {
-		if h.Pod == pod && h.Version == version && h.Container == container {
-			t.held[h] = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return t.machine.keys[id] == "" })
+		if h.Pod != pod || h.Version != version || h.Container != container {
+			continue
 		}
+		all := t.machine.devicesOf(h.Resource)
+		t.held[h] = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+			return !slices.ContainsFunc(all, func(d Device) bool { return t.has([]string{id}, d) })
+		})
 	}
 }
 
