@@ -76,7 +76,7 @@ func (k *Keeper) chosen(p *v1.Pod, container string) (next *Table, all []devicen
 			return nil, nil, refusal
 		}
 		if r.Device == nil {
-			all = append(all, k.devicesOf(next.held[holding{pod, version, container, r.Resource}], r.Resource)...)
+			all = append(all, k.devicesOf(next.held[holding{pod, version, container, r.Resource}].ids, r.Resource)...)
 		}
 	}
 	return next, all, nil

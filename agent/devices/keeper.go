@@ -167,7 +167,8 @@ func (k *Keeper) KeepAll(known map[string][]string) {
 
 // set makes a table the present one. The caller has the lock.
 func (k *Keeper) set(next *Table) {
-	if maps.EqualFunc(k.table.held, next.held, slices.Equal) {
+	same := func(a, b share) bool { return slices.Equal(a.ids, b.ids) && a.turn == b.turn }
+	if maps.EqualFunc(k.table.held, next.held, same) {
 		return
 	}
 	k.table = next

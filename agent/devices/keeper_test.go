@@ -160,6 +160,9 @@ func TestWhoGetsADevice(t *testing.T) {
 		{"an init container and those after it", "tty0=null", one, []string{"a i:i=1 i:j=1 c=1"}, "i tty0, j tty0, c tty0"},
 		{"a sidecar after an init container", "tty0=null", one, []string{"a i:i=1 s:s=1"}, "i tty0, s tty0"},
 		{"a sidecar runs beside the others", "tty0=null", one, []string{"a s:s=1 c=1"}, "OutOfexample.com/serial: Node didn't have enough resource: example.com/serial, requested: 1, used: 0, capacity: 1: of tty0 there is no more: connect more, or request fewer"},
+		{"an init container and the one after it are one user", "tty0=null", two, []string{"a i:i=1 i:j=1 c=1", "b c=1"}, "c tty0"},
+		{"they are one user, and no more", "tty0=null", two, []string{"a i:i=1 c=1", "b c=1", "d c=1"}, "OutOfexample.com/serial: Node didn't have enough resource: example.com/serial, requested: 1, used: 2, capacity: 2: default/a has tty0, default/b has tty0"},
+		{"an init container runs beside the sidecar before it", "tty0=null", two, []string{"a s:s=1 i:i=1", "b c=1"}, "OutOfexample.com/serial: Node didn't have enough resource: example.com/serial, requested: 1, used: 2, capacity: 2: default/a has tty0"},
 		{"a device at two paths is one", "tty0=null ttyS=null", one, []string{"a c=1", "b c=1"}, full},
 		{"nothing is there", "", one, []string{"a c=1"}, "OutOfexample.com/serial: Node didn't have enough resource: example.com/serial, requested: 1, used: 0, capacity: 0: nothing is at tty*: connect the device, or correct devices in the settings"},
 		{"what is there is no device", "tty0=../etc", one, []string{"a c=1"}, "OutOfexample.com/serial: Node didn't have enough resource: example.com/serial, requested: 1, used: 0, capacity: 0: tty0 is no device: it is a folder: name the devices in it"},
@@ -373,6 +376,39 @@ func TestAnotherAgentHasTheSameAssignments(t *testing.T) {
 	}
 	if len(m.says) > 0 {
 		t.Errorf("said %q", m.says)
+	}
+}
+
+// A container that has a device by two resources is one user of it.
+func TestOneContainerIsOneUser(t *testing.T) {
+	m := newMachine(t, "tty0=null", "modem=null")
+	s := m.settings(func(r *Resource) { r.Count = 2 })
+	s.Resources["example.com/modem"] = Resource{Paths: []string{filepath.Join(m.dir, "modem")}, Count: 2}
+	k := m.keeper(s)
+	both := pod("a c=1")
+	both.Spec.Containers[0].Resources.Limits["example.com/modem"] = resource.MustParse("1")
+	take(k, both)
+	if r := k.Room(pod("b c=1")); r != nil {
+		t.Error(r)
+	}
+}
+
+// Which containers run at the same time is known again once their pods are admitted: until then all of
+// a version count.
+func TestAnotherAgentCountsTheUsersOfADevice(t *testing.T) {
+	m := newMachine(t, "tty0=null")
+	s := m.settings(func(r *Resource) { r.Count = 2 })
+	k := m.keeper(s)
+	a := pod("a i:i=1 c=1")
+	take(k, a)
+	m.given(k, a, 0)
+	next := m.keeper(s)
+	if r := next.Room(pod("b c=1")); r == nil {
+		t.Error("another pod gets it before that is known")
+	}
+	take(next, a)
+	if r := next.Room(pod("b c=1")); r != nil {
+		t.Error(r)
 	}
 }
 

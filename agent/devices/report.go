@@ -32,9 +32,9 @@ func (k *Keeper) List() (all []status.Device) {
 // withHeld returns the IDs of a resource, and those that containers have.
 func (t *Table) withHeld(resource string, ids map[string]bool) map[string]bool {
 	all := maps.Clone(ids)
-	for h, held := range t.held {
+	for h, s := range t.held {
 		if h.Resource == resource {
-			for _, id := range held {
+			for _, id := range s.ids {
 				all[id] = true
 			}
 		}
@@ -45,8 +45,8 @@ func (t *Table) withHeld(resource string, ids map[string]bool) map[string]bool {
 // holders returns the containers that have a device, by whatever path.
 func (t *Table) holders(id string) []string {
 	all, d := map[string]bool{}, Device{ID: id, Path: t.machine.keys[id]}
-	for h, held := range t.held {
-		if t.has(held, d) {
+	for h, s := range t.held {
+		if t.has(s.ids, d) {
 			all[h.Pod+"/"+h.Container] = true
 		}
 	}
@@ -61,12 +61,12 @@ func (k *Keeper) Own(pod, uid, container string) map[string][]string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var all map[string][]string
-	for h, ids := range k.table.held {
+	for h, s := range k.table.held {
 		if h.Pod == pod && h.Version == uid && h.Container == container && k.Has(h.Resource) {
 			if all == nil {
 				all = map[string][]string{}
 			}
-			all[h.Resource] = ids
+			all[h.Resource] = s.ids
 		}
 	}
 	return all

@@ -17,16 +17,17 @@ type Request struct {
 	Count     int
 	Device    *devicename.Device // that the name of the resource is; nil: it is a resource of the settings
 	Init      bool               // the container ends before those after it start
+	At        int                // the place of the container, in the order of their starts
 }
 
 // Requests returns what the containers of a pod request of the resources that are known, and by the
 // names of devices, in the order in which they get it.
 func Requests(p *v1.Pod, isKnown func(resource string) bool) (all []Request) {
-	for _, c := range podspec.AllContainers(p) {
+	for at, c := range podspec.AllContainers(p) {
 		isInit := podspec.IsInitName(p, c.Name) && !podspec.Restartable(c)
 		amounts := amountsOf(c)
 		for _, name := range slices.Sorted(maps.Keys(amounts)) {
-			r := Request{Container: c.Name, Resource: string(name), Count: amounts[name], Init: isInit}
+			r := Request{Container: c.Name, Resource: string(name), Count: amounts[name], Init: isInit, At: at}
 			r.Device = named(string(name))
 			if r.Device != nil {
 				r.Count = 1

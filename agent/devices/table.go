@@ -13,7 +13,7 @@ type Table struct {
 	resources map[string]Resource
 	dirs      []string // of CDI specifications
 	machine   *Machine
-	held      map[holding][]string // IDs of devices
+	held      map[holding]share
 }
 
 // holding is a request that got its devices. Two versions of a pod never run at the same time: all
@@ -25,9 +25,21 @@ type holding struct {
 	Resource  string
 }
 
+// share is what a holding has.
+type share struct {
+	ids  []string // of devices
+	turn turn     // of its container
+}
+
+// turn is when a container of a pod runs.
+type turn struct {
+	at   int  // its place among the containers of the pod, in the order of their starts
+	ends bool // before those after it start
+}
+
 // newTable returns the table of a machine without pods.
 func newTable(s Settings, m *Machine) *Table {
-	return &Table{resources: s.Resources, dirs: s.SpecDirs, machine: m, held: map[holding][]string{}}
+	return &Table{resources: s.Resources, dirs: s.SpecDirs, machine: m, held: map[holding]share{}}
 }
 
 // Refusal is why a pod cannot have the devices that it requests.
@@ -60,7 +72,7 @@ func (t *Table) admit(pod, version string, all []Request) *Refusal {
 
 // keepRequested frees what a version has and does not request.
 func (t *Table) keepRequested(pod, version string, all []Request) {
-	for h, ids := range t.held {
+	for h, s := range t.held {
 		if h.Pod != pod || h.Version != version {
 			continue
 		}
@@ -68,8 +80,9 @@ func (t *Table) keepRequested(pod, version string, all []Request) {
 		switch {
 		case k < 0:
 			delete(t.held, h)
-		case len(ids) > all[k].Count:
-			t.held[h] = ids[:all[k].Count:all[k].Count]
+		case len(s.ids) > all[k].Count:
+			s.ids = s.ids[:all[k].Count:all[k].Count]
+			t.held[h] = s
 		}
 	}
 }
@@ -82,7 +95,7 @@ func (t *Table) assign(pod, version string, all []Request, k int) *Refusal {
 	if r.Device != nil && len(choices) == 0 {
 		return nil // the settings do not count it
 	}
-	has := slices.Clone(t.held[h])
+	has := slices.Clone(t.held[h].ids)
 	for _, d := range choices {
 		if len(has) < r.Count && !slices.Contains(has, d.ID) && t.isFree(d, h, all, k) {
 			has = append(has, d.ID)
@@ -91,7 +104,7 @@ func (t *Table) assign(pod, version string, all []Request, k int) *Refusal {
 	if len(has) < r.Count {
 		return t.refuse(h, r, choices)
 	}
-	t.held[h] = has
+	t.held[h] = share{has, turn{at: r.At, ends: r.Init}}
 	return nil
 }
 
@@ -101,8 +114,8 @@ func (t *Table) choices(h holding, r Request) []Device {
 	all := t.machine.devicesOf(r.Resource)
 	rank := func(d Device) int {
 		best := 2
-		for other, ids := range t.held {
-			if other.Pod != h.Pod || other.Version == h.Version || !t.has(ids, d) {
+		for other, s := range t.held {
+			if other.Pod != h.Pod || other.Version == h.Version || !t.has(s.ids, d) {
 				continue
 			}
 			best = min(best, 1)
@@ -144,29 +157,49 @@ func (t *Table) isFree(d Device, h holding, all []Request, k int) bool {
 		return true
 	}
 	used := t.usedBeside(h.Pod, d)
-	for other, ids := range t.held {
-		if other.Pod == h.Pod && other.Version == h.Version && other.Container != h.Container && t.has(ids, d) && runTogether(other.Container, all, k) {
+	for other, s := range t.held {
+		if other.Pod == h.Pod && other.Version == h.Version && other.Container != h.Container && t.has(s.ids, d) && runTogether(other.Container, all, k) {
 			used++
 		}
 	}
 	return used < places
 }
 
-// usedBeside returns how many containers of other pods have a device.
+// usedBeside returns how many containers of other pods have a device at the same time.
 func (t *Table) usedBeside(pod string, d Device) (used int) {
 	type version struct{ pod, version string }
-	counts, largest := map[version]int{}, map[string]int{}
-	for h, ids := range t.held {
-		if h.Pod != pod && t.has(ids, d) {
-			v := version{h.Pod, h.Version}
-			counts[v]++
-			largest[h.Pod] = max(largest[h.Pod], counts[v])
+	turns, largest := map[version]map[string]turn{}, map[string]int{}
+	for h, s := range t.held {
+		if h.Pod == pod || !t.has(s.ids, d) {
+			continue
 		}
+		v := version{h.Pod, h.Version}
+		if turns[v] == nil {
+			turns[v] = map[string]turn{}
+		}
+		turns[v][h.Container] = s.turn
+	}
+	for v, all := range turns {
+		largest[v.pod] = max(largest[v.pod], together(all))
 	}
 	for _, n := range largest {
 		used += n
 	}
 	return used
+}
+
+// together returns how many of the containers of a pod run at the same time at most.
+func together(all map[string]turn) (n int) {
+	for _, one := range all {
+		beside := 0
+		for _, other := range all {
+			if other.at < one.at && !other.ends {
+				beside++
+			}
+		}
+		n = max(n, beside+1)
+	}
+	return n
 }
 
 // runTogether reports whether a container runs at the same time as that of a request of the same
@@ -187,14 +220,15 @@ func (t *Table) has(ids []string, d Device) bool {
 // replaceMissing frees what a container has and is not there, or is of another resource by now, so
 // that it gets another device.
 func (t *Table) replaceMissing(pod, version, container string) {
-	for h, ids := range t.held {
+	for h, s := range t.held {
 		if h.Pod != pod || h.Version != version || h.Container != container {
 			continue
 		}
 		all := t.machine.devicesOf(h.Resource)
-		t.held[h] = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		s.ids = slices.DeleteFunc(slices.Clone(s.ids), func(id string) bool {
 			return !slices.ContainsFunc(all, func(d Device) bool { return t.has([]string{id}, d) })
 		})
+		t.held[h] = s
 	}
 }
 
@@ -259,8 +293,8 @@ func (t *Table) whyNot(h holding, r Request, choices []Device) message.Text {
 // podsWith returns the pods that have a device.
 func (t *Table) podsWith(d Device) []string {
 	pods := map[string]bool{}
-	for h, ids := range t.held {
-		if t.has(ids, d) {
+	for h, s := range t.held {
+		if t.has(s.ids, d) {
 			pods[h.Pod] = true
 		}
 	}
