@@ -2,8 +2,11 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"monopod/cri/critest"
@@ -31,6 +34,31 @@ func TestARuntimeThatAnswersNothingFailsNoProbe(t *testing.T) {
 		r.after(5*time.Second, u)
 		if r.Count("StopContainer") == 0 {
 			r.Error("its failures do not count any more")
+		}
+	})
+}
+
+// A pod on the machine's network is asked at the address that the machine has, not at the one that it
+// had when the container started.
+func TestProbesFollowTheAddressOfTheMachine(t *testing.T) {
+	bubble(t, func(r *rig) {
+		machine := r.pod.shared.Disk.Machine
+		machine.Cfg.IPs = []string{"192.0.2.1"}
+		r.pool.Prober.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
+			if address != machine.Cfg.IPs[0]+":80" {
+				return nil, errors.New("no route to host")
+			}
+			here, _ := net.Pipe()
+			return here, nil
+		}
+		u := Update{Pod: r.podOf("metadata: {name: web}\nspec: {hostNetwork: true, containers: [{name: c, image: 'img:1', " +
+			"livenessProbe: {tcpSocket: {port: 80}, periodSeconds: 1, failureThreshold: 1}}]}\n"), Generation: 1}
+		r.after(5*time.Second, u)
+		synctest.Wait()
+		machine.Cfg.IPs = []string{"192.0.2.7"}
+		r.after(5*time.Second, u)
+		if n := r.Count("StopContainer"); n != 0 {
+			r.Errorf("the container was stopped %d times", n)
 		}
 	})
 }
