@@ -562,6 +562,46 @@ func TestAnnotationsGiveCDIDevicesToAllContainers(t *testing.T) {
 	}
 }
 
+// A CDI device of the settings is counted for the pod whose annotations give it to all containers.
+func TestCDIDevicesOfAnnotationsAreCounted(t *testing.T) {
+	m := newMachine(t)
+	if err := os.WriteFile(filepath.Join(m.dir, "a.json"), []byte(`{"kind": "example.com/gpu", "devices": [{"name": "0"}, {"name": "1"}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	k := m.keeper(Settings{SpecDirs: []string{m.dir}, Path: filepath.Join(m.dir, "devices"), Resources: map[string]Resource{serial: {CDI: []string{"example.com/gpu=0", "example.com/gpu=1"}, Count: 1}}})
+	annotated := func(text string) *v1.Pod {
+		p := pod(text)
+		p.Annotations = map[string]string{"cdi.k8s.io/gpus": "example.com/gpu=0"}
+		return p
+	}
+	a := annotated("a c=0 d=0")
+	if r := take(k, a); r != nil {
+		t.Fatal(r)
+	}
+	for container := range 2 {
+		if got := m.given(k, a, container); got != "example.com/gpu=0" {
+			t.Errorf("given %s", got)
+		}
+	}
+	if got := k.List()[0]; !slices.Equal(got.Holders, []string{"default/a"}) {
+		t.Errorf("reported as %+v", got)
+	}
+	if got := m.refused(k.Room(annotated("b c=0"))); got != "DeviceInUse: the device example.com/gpu=0 is not free: default/a has example.com/gpu=0" {
+		t.Errorf("another pod with the annotation: %q", got)
+	}
+	b := pod("b c=1")
+	take(k, b)
+	if got := m.given(k, b, 0); got != "example.com/gpu=1" {
+		t.Errorf("another pod is given %s", got)
+	}
+	if r := k.Room(annotated("a/2 c=0")); r != nil {
+		t.Errorf("the next version: %v", r)
+	}
+	if r := k.Room(annotated("a/2 c=example.com/gpu=0 d=0")); r != nil {
+		t.Errorf("a version of which a container requests it, too: %v", r)
+	}
+}
+
 func TestCapacityAndHolders(t *testing.T) {
 	m := newMachine(t, "tty0=null", "tty1=zero")
 	s := m.settings(func(r *Resource) { r.Count = 2 })

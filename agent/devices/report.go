@@ -3,6 +3,7 @@ package devices
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -42,12 +43,12 @@ func (t *Table) withHeld(resource string, ids map[string]bool) map[string]bool {
 	return all
 }
 
-// holders returns the containers that have a device, by whatever path.
+// holders returns the containers, and pods, that have a device, by whatever path.
 func (t *Table) holders(id string) []string {
 	all, d := map[string]bool{}, Device{ID: id, Path: t.machine.keys[id]}
 	for h, s := range t.held {
 		if t.has(s.ids, d) {
-			all[h.Pod+"/"+h.Container] = true
+			all[strings.TrimSuffix(h.Pod+"/"+h.Container, "/")] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(all))

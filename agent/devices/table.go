@@ -21,7 +21,7 @@ type Table struct {
 type holding struct {
 	Pod       string // namespace/name
 	Version   string // uid, or what stands for it
-	Container string
+	Container string // "": the pod has it for all of them
 	Resource  string
 }
 
@@ -158,7 +158,9 @@ func (t *Table) isFree(d Device, h holding, all []Request, k int) bool {
 	}
 	used := t.usedBeside(h.Pod, d)
 	for other, s := range t.held {
-		if other.Pod == h.Pod && other.Version == h.Version && other.Container != h.Container && t.has(s.ids, d) && runTogether(other.Container, all, k) {
+		beside := other.Pod == h.Pod && other.Version == h.Version && other.Container != h.Container
+		asOne := other.Container == "" || h.Container == ""
+		if beside && !asOne && t.has(s.ids, d) && runTogether(other.Container, all, k) {
 			used++
 		}
 	}
@@ -188,8 +190,13 @@ func (t *Table) usedBeside(pod string, d Device) (used int) {
 	return used
 }
 
-// together returns how many of the containers of a pod run at the same time at most.
+// together returns how many of the containers of a pod run at the same time at most. All of them are
+// one if the pod has the device for them.
 func together(all map[string]turn) (n int) {
+	_, asOne := all[""]
+	if asOne {
+		return 1
+	}
 	for _, one := range all {
 		beside := 0
 		for _, other := range all {
