@@ -544,6 +544,37 @@ func TestWhatIsRequestedByName(t *testing.T) {
 	}
 }
 
+// A device of the settings is counted, too, where a container names it by a link that they do not have.
+// The link is followed when the container is made, not in the sync loop.
+func TestALinkToADeviceOfTheSettingsIsCounted(t *testing.T) {
+	m := newMachine(t, "tty0=null", "tty1=zero", "modem=null")
+	k := m.keeper(m.settings())
+	named := "podman.io/device=" + m.dir + "/modem"
+	holder, a, b := pod("holder c=1"), pod("a c="+named), pod("b c="+named)
+	take(k, holder)
+	take(k, a)
+	const used = "the device modem is not free: default/holder has tty0"
+	if got := strings.ReplaceAll(m.given(k, a, 0), m.dir+"/", ""); got != used {
+		t.Errorf("given %s", got)
+	}
+	if err := k.LookAt(a, podspec.AllContainers(a)); err == nil || strings.ReplaceAll(err.Error(), m.dir+"/", "") != used {
+		t.Errorf("an update is let start with %v", err)
+	}
+	k.Keep("default/holder", nil)
+	if got := m.given(k, a, 0); got != "/dev/null as modem rwm" {
+		t.Errorf("given %s", got)
+	}
+	for range 2 { // the next agent knows it, too
+		if got := strings.ReplaceAll(m.given(k, b, 0), m.dir+"/", ""); got != "the device modem is not free: default/a has tty0" {
+			t.Errorf("another pod is given %s", got)
+		}
+		take(k, holder)
+		m.expect(k, holder, "c tty1")
+		k = m.keeper(m.settings())
+		take(k, a)
+	}
+}
+
 func TestAnnotationsGiveCDIDevicesToAllContainers(t *testing.T) {
 	m := newMachine(t)
 	k := m.keeper(Settings{SpecDirs: []string{m.dir}})

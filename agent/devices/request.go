@@ -16,6 +16,7 @@ type Request struct {
 	Resource  string
 	Count     int
 	Device    *devicename.Device // that the name of the resource is; nil: it is a resource of the settings
+	Real      string             // the path of Device without links, of a container that is to be made; else ""
 	Init      bool               // the container ends before those after it start
 	At        int                // the place of the container, in the order of their starts
 }

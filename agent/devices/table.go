@@ -112,6 +112,9 @@ func (t *Table) assign(pod, version string, all []Request, k int) *Refusal {
 // versions of the container have, those that other versions of the pod have, then all others.
 func (t *Table) choices(h holding, r Request) []Device {
 	all := t.machine.devicesOf(r.Resource)
+	if len(all) == 0 && r.Real != "" {
+		all = t.machine.named(r.Real)
+	}
 	rank := func(d Device) int {
 		best := 2
 		for other, s := range t.held {
