@@ -85,7 +85,7 @@ func (k *Keeper) Has(resource string) bool {
 	return has
 }
 
-// Came receives when devices have come or gone.
+// Came receives when devices have come or gone, or a container has taken another one.
 func (k *Keeper) Came() <-chan struct{} {
 	if k == nil {
 		return nil
@@ -165,14 +165,15 @@ func (k *Keeper) KeepAll(known map[string][]string) {
 	k.set(next)
 }
 
-// set makes a table the present one. The caller has the lock.
-func (k *Keeper) set(next *Table) {
+// set makes a table the present one, and reports whether it is another. The caller has the lock.
+func (k *Keeper) set(next *Table) bool {
 	same := func(a, b share) bool { return slices.Equal(a.ids, b.ids) && a.turn == b.turn }
 	if maps.EqualFunc(k.table.held, next.held, same) {
-		return
+		return false
 	}
 	k.table = next
 	k.woken.Wake()
+	return true
 }
 
 // save writes the file if the assignments have changed.
