@@ -63,6 +63,26 @@ func TestProbesFollowTheAddressOfTheMachine(t *testing.T) {
 	})
 }
 
+// So does a hook.
+func TestHooksFollowTheAddressOfTheMachine(t *testing.T) {
+	bubble(t, func(r *rig) {
+		machine := r.pod.shared.Disk.Machine
+		machine.Cfg.IPs = []string{"192.0.2.1"}
+		u := Update{Pod: r.web("img:1"), Generation: 1}
+		r.passes(u)
+		synctest.Wait()
+		machine.Cfg.IPs = []string{"192.0.2.7"}
+		seen, err := r.observe(r.Context())
+		if err != nil {
+			r.Fatal(err)
+		}
+		s := r.facts(u, seen)
+		if got := r.hooks.hostOf(&s, s.Instance()); got != "192.0.2.7" {
+			r.Errorf("a hook goes to %q", got)
+		}
+	})
+}
+
 // A command that does not end, of a runtime that answers all else, is the container's failure, also
 // where the runtime waits with its answer for what the command has left behind.
 func TestACommandThatHangsFailsItsProbe(t *testing.T) {
