@@ -216,6 +216,28 @@ func TestAPodWaitsForADeviceThatMovesToItsResource(t *testing.T) {
 	})
 }
 
+// Other settings have another name for a resource: what runs has its device for itself until it is
+// made again.
+func TestWhatRunsHasTheDeviceOfAResourceThatIsGone(t *testing.T) {
+	onDevices(t, func(r *rig) {
+		r.connects("tty0", "/dev/null")
+		r.want(usesSerial("a", "img:1"))
+		r.kill()
+		former := r.configure
+		r.configure = func(c *config.Config) {
+			former(c)
+			c.Devices = map[string]config.Device{"example.com/modem": c.Devices["example.com/serial"]}
+		}
+		r.start()
+		r.want(usesSerial("a", "img:1"), usesDevice("b", "img:1", "example.com/modem"))
+		r.wantRefused("default/b-n", "OutOfexample.com/modem")
+		r.hasDevices("a", "/dev/null as dev/tty0 rw")
+		r.want(usesDevice("b", "img:1", "example.com/modem"))
+		r.after(31 * time.Second)
+		r.hasDevices("b", "/dev/null as dev/tty0 rw")
+	})
+}
+
 func TestAStoppedPodGivesItsDeviceAway(t *testing.T) {
 	onDevices(t, func(r *rig) {
 		r.connects("tty0", "/dev/null")

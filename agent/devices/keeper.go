@@ -20,7 +20,6 @@ import (
 	"monopod/agent/disk"
 	"monopod/agent/saidonce"
 	"monopod/agent/wake"
-	"monopod/manifests/devicename"
 )
 
 // Resource is a resource that the settings make of devices.
@@ -157,9 +156,6 @@ func (k *Keeper) KeepAll(known map[string][]string) {
 	defer k.mu.Unlock()
 	next := k.table.clone()
 	for h := range k.table.held {
-		if !k.Has(h.Resource) && !devicename.Is(h.Resource) {
-			delete(next.held, h)
-		}
 		next.keep(h.Pod, known[h.Pod])
 	}
 	k.set(next)

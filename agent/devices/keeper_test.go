@@ -370,12 +370,39 @@ func TestAnotherAgentHasTheSameAssignments(t *testing.T) {
 	other := m.settings()
 	other.Resources = map[string]Resource{"example.com/other": {Paths: []string{"/dev/null"}, Count: 1}}
 	last := m.keeper(other)
-	last.KeepAll(map[string][]string{"default/b": {"b"}})
+	last.KeepAll(nil)
 	if n := len(last.table.held); n != 0 {
 		t.Errorf("%d requests of a resource that the settings do not have", n)
 	}
 	if len(m.says) > 0 {
 		t.Errorf("said %q", m.says)
+	}
+}
+
+// The next agent has other settings, in which the resource has another name. What runs has the device
+// until its container is made again.
+func TestADeviceOfAResourceThatIsGone(t *testing.T) {
+	m := newMachine(t, "tty0=null")
+	k := m.keeper(m.settings())
+	a := pod("a c=1")
+	take(k, a)
+	m.given(k, a, 0)
+	s := m.settings()
+	s.Resources = map[string]Resource{"example.com/modem": s.Resources[serial]}
+	next := m.keeper(s)
+	take(next, a)
+	next.KeepAll(map[string][]string{"default/a": {"a"}})
+	b := pod("b c=0")
+	b.Spec.Containers[0].Resources.Limits["example.com/modem"] = resource.MustParse("1")
+	const want = "OutOfexample.com/modem: Node didn't have enough resource: example.com/modem, requested: 1, used: 1, capacity: 1: default/a has tty0"
+	if got := m.refused(next.Room(b)); got != want {
+		t.Errorf("another pod: %q", got)
+	}
+	if got := m.given(next, a, 0); got != "" {
+		t.Errorf("given %s", got)
+	}
+	if r := next.Room(b); r != nil {
+		t.Error(r)
 	}
 }
 

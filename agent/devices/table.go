@@ -70,14 +70,17 @@ func (t *Table) admit(pod, version string, all []Request) *Refusal {
 	return nil
 }
 
-// keepRequested frees what a version has and does not request.
+// keepRequested frees what a version has and does not request. What it has of a resource that the
+// settings do not have any more is in use until its container is made again.
 func (t *Table) keepRequested(pod, version string, all []Request) {
 	for h, s := range t.held {
 		if h.Pod != pod || h.Version != version {
 			continue
 		}
 		k := slices.IndexFunc(all, func(r Request) bool { return r.Container == h.Container && r.Resource == h.Resource })
+		_, isKnown := t.resources[h.Resource]
 		switch {
+		case k < 0 && !isKnown && named(h.Resource) == nil:
 		case k < 0:
 			delete(t.held, h)
 		case len(s.ids) > all[k].Count:
@@ -227,8 +230,8 @@ func (t *Table) has(ids []string, d Device) bool {
 	return slices.ContainsFunc(ids, func(id string) bool { return id == d.ID || t.machine.keys[id] == d.key() })
 }
 
-// replaceMissing frees what a container has and is not there, or is of another resource by now, so
-// that it gets another device.
+// replaceMissing frees what a container has and is not there, or not of its resource any more, so that
+// it gets another device.
 func (t *Table) replaceMissing(pod, version, container string) {
 	for h, s := range t.held {
 		if h.Pod != pod || h.Version != version || h.Container != container {
