@@ -191,6 +191,53 @@ func TestADeviceIsKeptForAVersionThatMayBeRestored(t *testing.T) {
 }
 
 // A stopped pod has no device.
+// Other settings have moved the device of a container to another resource: a pod that waits for it
+// starts at once when the container is made again with a device of its own resource.
+func TestAPodWaitsForADeviceThatMovesToItsResource(t *testing.T) {
+	onDevices(t, func(r *rig) {
+		r.connects("tty0", "/dev/null")
+		r.want(usesSerial("a", "img:1"))
+		r.hasDevices("a", "/dev/null as dev/tty0 rw")
+		r.kill()
+		former := r.configure
+		r.configure = func(c *config.Config) {
+			former(c)
+			c.Devices["example.com/modem"] = c.Devices["example.com/serial"]
+			c.Devices["example.com/serial"] = config.Device{Paths: []string{filepath.Join(r.dir, "dev/usb*")}}
+		}
+		r.start()
+		r.connects("usb0", "/dev/zero")
+		r.want(usesSerial("a", "img:1"), usesDevice("b", "img:1", "example.com/modem"))
+		r.hasDevices("b", "")
+		r.Exit("default/a-n/c", 1)
+		r.settle()
+		r.hasDevices("a", "/dev/zero as dev/usb0 rw")
+		r.hasDevices("b", "/dev/null as dev/tty0 rw")
+	})
+}
+
+// Other settings have another name for a resource: what runs has its device for itself until it is
+// made again.
+func TestWhatRunsHasTheDeviceOfAResourceThatIsGone(t *testing.T) {
+	onDevices(t, func(r *rig) {
+		r.connects("tty0", "/dev/null")
+		r.want(usesSerial("a", "img:1"))
+		r.kill()
+		former := r.configure
+		r.configure = func(c *config.Config) {
+			former(c)
+			c.Devices = map[string]config.Device{"example.com/modem": c.Devices["example.com/serial"]}
+		}
+		r.start()
+		r.want(usesSerial("a", "img:1"), usesDevice("b", "img:1", "example.com/modem"))
+		r.wantRefused("default/b-n", "OutOfexample.com/modem")
+		r.hasDevices("a", "/dev/null as dev/tty0 rw")
+		r.want(usesDevice("b", "img:1", "example.com/modem"))
+		r.after(31 * time.Second)
+		r.hasDevices("b", "/dev/null as dev/tty0 rw")
+	})
+}
+
 func TestAStoppedPodGivesItsDeviceAway(t *testing.T) {
 	onDevices(t, func(r *rig) {
 		r.connects("tty0", "/dev/null")

@@ -25,8 +25,8 @@ type file struct {
 // text returns the table as the file has it: the same for the same table.
 func (t *Table) text() string {
 	f := file{Devices: []record{}}
-	for h, ids := range t.held {
-		f.Devices = append(f.Devices, record{h.Pod, h.Version, h.Container, h.Resource, ids})
+	for h, s := range t.held {
+		f.Devices = append(f.Devices, record{h.Pod, h.Version, h.Container, h.Resource, s.ids})
 	}
 	slices.SortFunc(f.Devices, func(a, b record) int {
 		return cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Container, b.Container), cmp.Compare(a.Resource, b.Resource))
@@ -35,15 +35,16 @@ func (t *Table) text() string {
 	return string(append(disk.Seal(b), '\n'))
 }
 
-// restore takes the assignments of a file.
+// restore takes the assignments of a file. Until a pod is admitted, all of its containers count as if
+// they ran at the same time.
 func (t *Table) restore(path string) error {
 	var f file
 	err := disk.ReadOrAside(path, disk.JSON(&f))
 	if err != nil {
 		return err
 	}
-	for _, r := range f.Devices {
-		t.held[holding{r.Pod, r.Version, r.Container, r.Resource}] = r.Devices
+	for k, r := range f.Devices {
+		t.held[holding{r.Pod, r.Version, r.Container, r.Resource}] = share{r.Devices, turn{at: k}}
 	}
 	return nil
 }

@@ -46,26 +46,47 @@ func (k *Keeper) assigned(p *v1.Pod, container string) ([]devicename.Device, err
 		return nil, nil
 	}
 	all, err := k.assign(p, container)
-	if err == nil && len(all) > 0 {
+	if err == nil && k.holds(p) {
 		err = k.save()
 	}
 	return all, err
 }
 
-func (k *Keeper) assign(p *v1.Pod, container string) ([]devicename.Device, error) {
+// holds reports whether a version of a pod has any device.
+func (k *Keeper) holds(p *v1.Pod) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	next, all, err := k.chosen(p, container)
-	if err == nil {
-		k.set(next)
+	return k.table.isHeld(keyOf(p), string(p.UID))
+}
+
+func (k *Keeper) assign(p *v1.Pod, container string) ([]devicename.Device, error) {
+	requests := k.requests(p, container)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	next, all, err := k.chosen(p, container, requests)
+	if err == nil && k.set(next) {
+		k.came.Wake() // what it had before may be free
 	}
 	return all, err
 }
 
+// requests returns what a pod requests. The names by which one of its containers requests devices are
+// followed, which may wait for a disk.
+func (k *Keeper) requests(p *v1.Pod, container string) []Request {
+	all := Requests(p, k.Has)
+	for at := range all {
+		r := &all[at]
+		if r.Container == container && r.Device != nil && r.Device.Path != "" {
+			r.Real, _ = Resolve(r.Device.Path) // Give says it of one that is not there
+		}
+	}
+	return all
+}
+
 // chosen returns the devices that a container would get now, and the table in which it has them. The
 // caller has the lock.
-func (k *Keeper) chosen(p *v1.Pod, container string) (next *Table, all []devicename.Device, err error) {
-	pod, version, requests := keyOf(p), string(p.UID), Requests(p, k.Has)
+func (k *Keeper) chosen(p *v1.Pod, container string, requests []Request) (next *Table, all []devicename.Device, err error) {
+	pod, version := keyOf(p), string(p.UID)
 	next = k.table.clone()
 	next.replaceMissing(pod, version, container)
 	for at, r := range requests {
@@ -76,7 +97,7 @@ func (k *Keeper) chosen(p *v1.Pod, container string) (next *Table, all []devicen
 			return nil, nil, refusal
 		}
 		if r.Device == nil {
-			all = append(all, k.devicesOf(next.held[holding{pod, version, container, r.Resource}], r.Resource)...)
+			all = append(all, k.devicesOf(next.held[holding{pod, version, container, r.Resource}].ids, r.Resource)...)
 		}
 	}
 	return next, all, nil
@@ -146,17 +167,19 @@ func (k *Keeper) LookAt(p *v1.Pod, starts []*v1.Container) error {
 	return nil
 }
 
-// present returns the devices that a container would get now if its version has devices already;
-// Room says it of one that has none. Nothing is assigned.
+// present returns the devices that a container would get now if its version has devices already, or
+// names one by a path; else Room says it. Nothing is assigned.
 func (k *Keeper) present(p *v1.Pod, container string) ([]devicename.Device, error) {
 	if !k.Counts() {
 		return nil, nil
 	}
+	requests := k.requests(p, container)
+	isNamed := slices.ContainsFunc(requests, func(r Request) bool { return r.Real != "" })
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.table.isHeld(keyOf(p), string(p.UID)) {
+	if !isNamed && !k.table.isHeld(keyOf(p), string(p.UID)) {
 		return nil, nil
 	}
-	_, all, err := k.chosen(p, container)
+	_, all, err := k.chosen(p, container, requests)
 	return all, err
 }

@@ -20,7 +20,6 @@ import (
 	"monopod/agent/disk"
 	"monopod/agent/saidonce"
 	"monopod/agent/wake"
-	"monopod/manifests/devicename"
 )
 
 // Resource is a resource that the settings make of devices.
@@ -85,7 +84,7 @@ func (k *Keeper) Has(resource string) bool {
 	return has
 }
 
-// Came receives when devices have come or gone.
+// Came receives when devices have come or gone, or a container has taken another one.
 func (k *Keeper) Came() <-chan struct{} {
 	if k == nil {
 		return nil
@@ -157,21 +156,20 @@ func (k *Keeper) KeepAll(known map[string][]string) {
 	defer k.mu.Unlock()
 	next := k.table.clone()
 	for h := range k.table.held {
-		if !k.Has(h.Resource) && !devicename.Is(h.Resource) {
-			delete(next.held, h)
-		}
 		next.keep(h.Pod, known[h.Pod])
 	}
 	k.set(next)
 }
 
-// set makes a table the present one. The caller has the lock.
-func (k *Keeper) set(next *Table) {
-	if maps.EqualFunc(k.table.held, next.held, slices.Equal) {
-		return
+// set makes a table the present one, and reports whether it is another. The caller has the lock.
+func (k *Keeper) set(next *Table) bool {
+	same := func(a, b share) bool { return slices.Equal(a.ids, b.ids) && a.turn == b.turn }
+	if maps.EqualFunc(k.table.held, next.held, same) {
+		return false
 	}
 	k.table = next
 	k.woken.Wake()
+	return true
 }
 
 // save writes the file if the assignments have changed.

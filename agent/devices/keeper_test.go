@@ -160,6 +160,9 @@ func TestWhoGetsADevice(t *testing.T) {
 		{"an init container and those after it", "tty0=null", one, []string{"a i:i=1 i:j=1 c=1"}, "i tty0, j tty0, c tty0"},
 		{"a sidecar after an init container", "tty0=null", one, []string{"a i:i=1 s:s=1"}, "i tty0, s tty0"},
 		{"a sidecar runs beside the others", "tty0=null", one, []string{"a s:s=1 c=1"}, "OutOfexample.com/serial: Node didn't have enough resource: example.com/serial, requested: 1, used: 0, capacity: 1: of tty0 there is no more: connect more, or request fewer"},
+		{"an init container and the one after it are one user", "tty0=null", two, []string{"a i:i=1 i:j=1 c=1", "b c=1"}, "c tty0"},
+		{"they are one user, and no more", "tty0=null", two, []string{"a i:i=1 c=1", "b c=1", "d c=1"}, "OutOfexample.com/serial: Node didn't have enough resource: example.com/serial, requested: 1, used: 2, capacity: 2: default/a has tty0, default/b has tty0"},
+		{"an init container runs beside the sidecar before it", "tty0=null", two, []string{"a s:s=1 i:i=1", "b c=1"}, "OutOfexample.com/serial: Node didn't have enough resource: example.com/serial, requested: 1, used: 2, capacity: 2: default/a has tty0"},
 		{"a device at two paths is one", "tty0=null ttyS=null", one, []string{"a c=1", "b c=1"}, full},
 		{"nothing is there", "", one, []string{"a c=1"}, "OutOfexample.com/serial: Node didn't have enough resource: example.com/serial, requested: 1, used: 0, capacity: 0: nothing is at tty*: connect the device, or correct devices in the settings"},
 		{"what is there is no device", "tty0=../etc", one, []string{"a c=1"}, "OutOfexample.com/serial: Node didn't have enough resource: example.com/serial, requested: 1, used: 0, capacity: 0: tty0 is no device: it is a folder: name the devices in it"},
@@ -283,6 +286,25 @@ func TestADeviceOfAFormerPathIsStillHeld(t *testing.T) {
 	}
 }
 
+// The next agent has other settings, by which the device is of another resource. What runs keeps it; a
+// container that is made again gets a device of its own resource.
+func TestADeviceThatIsOfAnotherResourceNow(t *testing.T) {
+	m := newMachine(t, "tty0=null", "tty1=zero")
+	k := m.keeper(m.settings())
+	a := pod("a c=1")
+	take(k, a)
+	m.given(k, a, 0)
+	s := m.settings(func(r *Resource) { r.Paths = []string{filepath.Join(m.dir, "tty1")} })
+	s.Resources["example.com/modem"] = Resource{Paths: []string{filepath.Join(m.dir, "tty0")}, Count: 1}
+	next := m.keeper(s)
+	take(next, a)
+	m.expect(next, a, "c tty0")
+	if got := m.given(next, a, 0); got != "/dev/zero as tty1 rw" {
+		t.Errorf("given %s", got)
+	}
+	m.expect(next, a, "c tty1")
+}
+
 // The larger of two versions counts, as they never run at the same time.
 func TestASmallerVersionFreesNothingUntilTheFormerIsGone(t *testing.T) {
 	m := newMachine(t, "tty0=null", "tty1=zero")
@@ -348,12 +370,72 @@ func TestAnotherAgentHasTheSameAssignments(t *testing.T) {
 	other := m.settings()
 	other.Resources = map[string]Resource{"example.com/other": {Paths: []string{"/dev/null"}, Count: 1}}
 	last := m.keeper(other)
-	last.KeepAll(map[string][]string{"default/b": {"b"}})
+	last.KeepAll(nil)
 	if n := len(last.table.held); n != 0 {
 		t.Errorf("%d requests of a resource that the settings do not have", n)
 	}
 	if len(m.says) > 0 {
 		t.Errorf("said %q", m.says)
+	}
+}
+
+// The next agent has other settings, in which the resource has another name. What runs has the device
+// until its container is made again.
+func TestADeviceOfAResourceThatIsGone(t *testing.T) {
+	m := newMachine(t, "tty0=null")
+	k := m.keeper(m.settings())
+	a := pod("a c=1")
+	take(k, a)
+	m.given(k, a, 0)
+	s := m.settings()
+	s.Resources = map[string]Resource{"example.com/modem": s.Resources[serial]}
+	next := m.keeper(s)
+	take(next, a)
+	next.KeepAll(map[string][]string{"default/a": {"a"}})
+	b := pod("b c=0")
+	b.Spec.Containers[0].Resources.Limits["example.com/modem"] = resource.MustParse("1")
+	const want = "OutOfexample.com/modem: Node didn't have enough resource: example.com/modem, requested: 1, used: 1, capacity: 1: default/a has tty0"
+	if got := m.refused(next.Room(b)); got != want {
+		t.Errorf("another pod: %q", got)
+	}
+	if got := m.given(next, a, 0); got != "" {
+		t.Errorf("given %s", got)
+	}
+	if r := next.Room(b); r != nil {
+		t.Error(r)
+	}
+}
+
+// A container that has a device by two resources is one user of it.
+func TestOneContainerIsOneUser(t *testing.T) {
+	m := newMachine(t, "tty0=null", "modem=null")
+	s := m.settings(func(r *Resource) { r.Count = 2 })
+	s.Resources["example.com/modem"] = Resource{Paths: []string{filepath.Join(m.dir, "modem")}, Count: 2}
+	k := m.keeper(s)
+	both := pod("a c=1")
+	both.Spec.Containers[0].Resources.Limits["example.com/modem"] = resource.MustParse("1")
+	take(k, both)
+	if r := k.Room(pod("b c=1")); r != nil {
+		t.Error(r)
+	}
+}
+
+// Which containers run at the same time is known again once their pods are admitted: until then all of
+// a version count.
+func TestAnotherAgentCountsTheUsersOfADevice(t *testing.T) {
+	m := newMachine(t, "tty0=null")
+	s := m.settings(func(r *Resource) { r.Count = 2 })
+	k := m.keeper(s)
+	a := pod("a i:i=1 c=1")
+	take(k, a)
+	m.given(k, a, 0)
+	next := m.keeper(s)
+	if r := next.Room(pod("b c=1")); r == nil {
+		t.Error("another pod gets it before that is known")
+	}
+	take(next, a)
+	if r := next.Room(pod("b c=1")); r != nil {
+		t.Error(r)
 	}
 }
 
@@ -489,6 +571,37 @@ func TestWhatIsRequestedByName(t *testing.T) {
 	}
 }
 
+// A device of the settings is counted, too, where a container names it by a link that they do not have.
+// The link is followed when the container is made, not in the sync loop.
+func TestALinkToADeviceOfTheSettingsIsCounted(t *testing.T) {
+	m := newMachine(t, "tty0=null", "tty1=zero", "modem=null")
+	k := m.keeper(m.settings())
+	named := "podman.io/device=" + m.dir + "/modem"
+	holder, a, b := pod("holder c=1"), pod("a c="+named), pod("b c="+named)
+	take(k, holder)
+	take(k, a)
+	const used = "the device modem is not free: default/holder has tty0"
+	if got := strings.ReplaceAll(m.given(k, a, 0), m.dir+"/", ""); got != used {
+		t.Errorf("given %s", got)
+	}
+	if err := k.LookAt(a, podspec.AllContainers(a)); err == nil || strings.ReplaceAll(err.Error(), m.dir+"/", "") != used {
+		t.Errorf("an update is let start with %v", err)
+	}
+	k.Keep("default/holder", nil)
+	if got := m.given(k, a, 0); got != "/dev/null as modem rwm" {
+		t.Errorf("given %s", got)
+	}
+	for range 2 { // the next agent knows it, too
+		if got := strings.ReplaceAll(m.given(k, b, 0), m.dir+"/", ""); got != "the device modem is not free: default/a has tty0" {
+			t.Errorf("another pod is given %s", got)
+		}
+		take(k, holder)
+		m.expect(k, holder, "c tty1")
+		k = m.keeper(m.settings())
+		take(k, a)
+	}
+}
+
 func TestAnnotationsGiveCDIDevicesToAllContainers(t *testing.T) {
 	m := newMachine(t)
 	k := m.keeper(Settings{SpecDirs: []string{m.dir}})
@@ -504,6 +617,46 @@ func TestAnnotationsGiveCDIDevicesToAllContainers(t *testing.T) {
 		if got := m.given(k, p, container); got != "example.com/cam=x" {
 			t.Errorf("given %s", got)
 		}
+	}
+}
+
+// A CDI device of the settings is counted for the pod whose annotations give it to all containers.
+func TestCDIDevicesOfAnnotationsAreCounted(t *testing.T) {
+	m := newMachine(t)
+	if err := os.WriteFile(filepath.Join(m.dir, "a.json"), []byte(`{"kind": "example.com/gpu", "devices": [{"name": "0"}, {"name": "1"}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	k := m.keeper(Settings{SpecDirs: []string{m.dir}, Path: filepath.Join(m.dir, "devices"), Resources: map[string]Resource{serial: {CDI: []string{"example.com/gpu=0", "example.com/gpu=1"}, Count: 1}}})
+	annotated := func(text string) *v1.Pod {
+		p := pod(text)
+		p.Annotations = map[string]string{"cdi.k8s.io/gpus": "example.com/gpu=0"}
+		return p
+	}
+	a := annotated("a c=0 d=0")
+	if r := take(k, a); r != nil {
+		t.Fatal(r)
+	}
+	for container := range 2 {
+		if got := m.given(k, a, container); got != "example.com/gpu=0" {
+			t.Errorf("given %s", got)
+		}
+	}
+	if got := k.List()[0]; !slices.Equal(got.Holders, []string{"default/a"}) {
+		t.Errorf("reported as %+v", got)
+	}
+	if got := m.refused(k.Room(annotated("b c=0"))); got != "DeviceInUse: the device example.com/gpu=0 is not free: default/a has example.com/gpu=0" {
+		t.Errorf("another pod with the annotation: %q", got)
+	}
+	b := pod("b c=1")
+	take(k, b)
+	if got := m.given(k, b, 0); got != "example.com/gpu=1" {
+		t.Errorf("another pod is given %s", got)
+	}
+	if r := k.Room(annotated("a/2 c=0")); r != nil {
+		t.Errorf("the next version: %v", r)
+	}
+	if r := k.Room(annotated("a/2 c=example.com/gpu=0 d=0")); r != nil {
+		t.Errorf("a version of which a container requests it, too: %v", r)
 	}
 }
 

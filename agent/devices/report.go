@@ -3,6 +3,7 @@ package devices
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -32,9 +33,9 @@ func (k *Keeper) List() (all []status.Device) {
 // withHeld returns the IDs of a resource, and those that containers have.
 func (t *Table) withHeld(resource string, ids map[string]bool) map[string]bool {
 	all := maps.Clone(ids)
-	for h, held := range t.held {
+	for h, s := range t.held {
 		if h.Resource == resource {
-			for _, id := range held {
+			for _, id := range s.ids {
 				all[id] = true
 			}
 		}
@@ -42,12 +43,12 @@ func (t *Table) withHeld(resource string, ids map[string]bool) map[string]bool {
 	return all
 }
 
-// holders returns the containers that have a device, by whatever path.
+// holders returns the containers, and pods, that have a device, by whatever path.
 func (t *Table) holders(id string) []string {
 	all, d := map[string]bool{}, Device{ID: id, Path: t.machine.keys[id]}
-	for h, held := range t.held {
-		if t.has(held, d) {
-			all[h.Pod+"/"+h.Container] = true
+	for h, s := range t.held {
+		if t.has(s.ids, d) {
+			all[strings.TrimSuffix(h.Pod+"/"+h.Container, "/")] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(all))
@@ -61,12 +62,12 @@ func (k *Keeper) Own(pod, uid, container string) map[string][]string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var all map[string][]string
-	for h, ids := range k.table.held {
+	for h, s := range k.table.held {
 		if h.Pod == pod && h.Version == uid && h.Container == container && k.Has(h.Resource) {
 			if all == nil {
 				all = map[string][]string{}
 			}
-			all[h.Resource] = ids
+			all[h.Resource] = s.ids
 		}
 	}
 	return all

@@ -12,21 +12,26 @@ import (
 
 // Request is what a container requests of a resource.
 type Request struct {
-	Container string
+	Container string // "": the pod requests it for all of its containers together
 	Resource  string
 	Count     int
 	Device    *devicename.Device // that the name of the resource is; nil: it is a resource of the settings
+	Real      string             // the path of Device without links, of a container that is to be made; else ""
 	Init      bool               // the container ends before those after it start
+	At        int                // the place of the container, in the order of their starts
 }
 
 // Requests returns what the containers of a pod request of the resources that are known, and by the
-// names of devices, in the order in which they get it.
+// names of devices, in the order in which they get it. The devices in its annotations are first.
 func Requests(p *v1.Pod, isKnown func(resource string) bool) (all []Request) {
-	for _, c := range podspec.AllContainers(p) {
+	for _, name := range devicename.CDIOf(p.Annotations) {
+		all = append(all, Request{Resource: name, Count: 1, Device: &devicename.Device{CDI: name}})
+	}
+	for at, c := range podspec.AllContainers(p) {
 		isInit := podspec.IsInitName(p, c.Name) && !podspec.Restartable(c)
 		amounts := amountsOf(c)
 		for _, name := range slices.Sorted(maps.Keys(amounts)) {
-			r := Request{Container: c.Name, Resource: string(name), Count: amounts[name], Init: isInit}
+			r := Request{Container: c.Name, Resource: string(name), Count: amounts[name], Init: isInit, At: at}
 			r.Device = named(string(name))
 			if r.Device != nil {
 				r.Count = 1
@@ -86,6 +91,4 @@ func Named(p *v1.Pod, c *v1.Container) (all []devicename.Device) {
 }
 
 // Concern reports whether the devices of the machine matter to a pod.
-func (k *Keeper) Concern(p *v1.Pod) bool {
-	return len(Requests(p, k.Has)) > 0 || len(devicename.CDIOf(p.Annotations)) > 0
-}
+func (k *Keeper) Concern(p *v1.Pod) bool { return len(Requests(p, k.Has)) > 0 }

@@ -13,7 +13,7 @@ type Table struct {
 	resources map[string]Resource
 	dirs      []string // of CDI specifications
 	machine   *Machine
-	held      map[holding][]string // IDs of devices
+	held      map[holding]share
 }
 
 // holding is a request that got its devices. Two versions of a pod never run at the same time: all
@@ -21,13 +21,25 @@ type Table struct {
 type holding struct {
 	Pod       string // namespace/name
 	Version   string // uid, or what stands for it
-	Container string
+	Container string // "": the pod has it for all of them
 	Resource  string
+}
+
+// share is what a holding has.
+type share struct {
+	ids  []string // of devices
+	turn turn     // of its container
+}
+
+// turn is when a container of a pod runs.
+type turn struct {
+	at   int  // its place among the containers of the pod, in the order of their starts
+	ends bool // before those after it start
 }
 
 // newTable returns the table of a machine without pods.
 func newTable(s Settings, m *Machine) *Table {
-	return &Table{resources: s.Resources, dirs: s.SpecDirs, machine: m, held: map[holding][]string{}}
+	return &Table{resources: s.Resources, dirs: s.SpecDirs, machine: m, held: map[holding]share{}}
 }
 
 // Refusal is why a pod cannot have the devices that it requests.
@@ -58,18 +70,22 @@ func (t *Table) admit(pod, version string, all []Request) *Refusal {
 	return nil
 }
 
-// keepRequested frees what a version has and does not request.
+// keepRequested frees what a version has and does not request. What it has of a resource that the
+// settings do not have any more is in use until its container is made again.
 func (t *Table) keepRequested(pod, version string, all []Request) {
-	for h, ids := range t.held {
+	for h, s := range t.held {
 		if h.Pod != pod || h.Version != version {
 			continue
 		}
 		k := slices.IndexFunc(all, func(r Request) bool { return r.Container == h.Container && r.Resource == h.Resource })
+		_, isKnown := t.resources[h.Resource]
 		switch {
+		case k < 0 && !isKnown && named(h.Resource) == nil:
 		case k < 0:
 			delete(t.held, h)
-		case len(ids) > all[k].Count:
-			t.held[h] = ids[:all[k].Count:all[k].Count]
+		case len(s.ids) > all[k].Count:
+			s.ids = s.ids[:all[k].Count:all[k].Count]
+			t.held[h] = s
 		}
 	}
 }
@@ -82,7 +98,7 @@ func (t *Table) assign(pod, version string, all []Request, k int) *Refusal {
 	if r.Device != nil && len(choices) == 0 {
 		return nil // the settings do not count it
 	}
-	has := slices.Clone(t.held[h])
+	has := slices.Clone(t.held[h].ids)
 	for _, d := range choices {
 		if len(has) < r.Count && !slices.Contains(has, d.ID) && t.isFree(d, h, all, k) {
 			has = append(has, d.ID)
@@ -91,21 +107,21 @@ func (t *Table) assign(pod, version string, all []Request, k int) *Refusal {
 	if len(has) < r.Count {
 		return t.refuse(h, r, choices)
 	}
-	t.held[h] = has
+	t.held[h] = share{has, turn{at: r.At, ends: r.Init}}
 	return nil
 }
 
 // choices returns the devices that a request may get, in the order of preference: those that other
 // versions of the container have, those that other versions of the pod have, then all others.
 func (t *Table) choices(h holding, r Request) []Device {
-	all := slices.Clone(t.machine.of[r.Resource])
-	if r.Device != nil {
-		all = t.machine.named(r.Device.String())
+	all := t.machine.devicesOf(r.Resource)
+	if len(all) == 0 && r.Real != "" {
+		all = t.machine.named(r.Real)
 	}
 	rank := func(d Device) int {
 		best := 2
-		for other, ids := range t.held {
-			if other.Pod != h.Pod || other.Version == h.Version || !t.has(ids, d) {
+		for other, s := range t.held {
+			if other.Pod != h.Pod || other.Version == h.Version || !t.has(s.ids, d) {
 				continue
 			}
 			best = min(best, 1)
@@ -117,6 +133,15 @@ func (t *Table) choices(h holding, r Request) []Device {
 	}
 	slices.SortStableFunc(all, func(a, b Device) int { return rank(a) - rank(b) })
 	return all
+}
+
+// devicesOf returns the devices that a resource has, or that its name is.
+func (m *Machine) devicesOf(resource string) []Device {
+	d := named(resource)
+	if d != nil {
+		return m.named(d.String())
+	}
+	return slices.Clone(m.of[resource])
 }
 
 // named returns the devices of the settings that have a path or CDI name.
@@ -138,29 +163,56 @@ func (t *Table) isFree(d Device, h holding, all []Request, k int) bool {
 		return true
 	}
 	used := t.usedBeside(h.Pod, d)
-	for other, ids := range t.held {
-		if other.Pod == h.Pod && other.Version == h.Version && other.Container != h.Container && t.has(ids, d) && runTogether(other.Container, all, k) {
+	for other, s := range t.held {
+		beside := other.Pod == h.Pod && other.Version == h.Version && other.Container != h.Container
+		asOne := other.Container == "" || h.Container == ""
+		if beside && !asOne && t.has(s.ids, d) && runTogether(other.Container, all, k) {
 			used++
 		}
 	}
 	return used < places
 }
 
-// usedBeside returns how many containers of other pods have a device.
+// usedBeside returns how many containers of other pods have a device at the same time.
 func (t *Table) usedBeside(pod string, d Device) (used int) {
 	type version struct{ pod, version string }
-	counts, largest := map[version]int{}, map[string]int{}
-	for h, ids := range t.held {
-		if h.Pod != pod && t.has(ids, d) {
-			v := version{h.Pod, h.Version}
-			counts[v]++
-			largest[h.Pod] = max(largest[h.Pod], counts[v])
+	turns, largest := map[version]map[string]turn{}, map[string]int{}
+	for h, s := range t.held {
+		if h.Pod == pod || !t.has(s.ids, d) {
+			continue
 		}
+		v := version{h.Pod, h.Version}
+		if turns[v] == nil {
+			turns[v] = map[string]turn{}
+		}
+		turns[v][h.Container] = s.turn
+	}
+	for v, all := range turns {
+		largest[v.pod] = max(largest[v.pod], together(all))
 	}
 	for _, n := range largest {
 		used += n
 	}
 	return used
+}
+
+// together returns how many of the containers of a pod run at the same time at most. All of them are
+// one if the pod has the device for them.
+func together(all map[string]turn) (n int) {
+	_, asOne := all[""]
+	if asOne {
+		return 1
+	}
+	for _, one := range all {
+		beside := 0
+		for _, other := range all {
+			if other.at < one.at && !other.ends {
+				beside++
+			}
+		}
+		n = max(n, beside+1)
+	}
+	return n
 }
 
 // runTogether reports whether a container runs at the same time as that of a request of the same
@@ -178,12 +230,18 @@ func (t *Table) has(ids []string, d Device) bool {
 	return slices.ContainsFunc(ids, func(id string) bool { return id == d.ID || t.machine.keys[id] == d.key() })
 }
 
-// replaceMissing frees what a container has and is not there, so that it gets another device.
+// replaceMissing frees what a container has and is not there, or not of its resource any more, so that
+// it gets another device.
 func (t *Table) replaceMissing(pod, version, container string) {
-	for h, ids := range t.held {
-		if h.Pod == pod && h.Version == version && h.Container == container {
-			t.held[h] = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return t.machine.keys[id] == "" })
+	for h, s := range t.held {
+		if h.Pod != pod || h.Version != version || h.Container != container {
+			continue
 		}
+		all := t.machine.devicesOf(h.Resource)
+		s.ids = slices.DeleteFunc(slices.Clone(s.ids), func(id string) bool {
+			return !slices.ContainsFunc(all, func(d Device) bool { return t.has([]string{id}, d) })
+		})
+		t.held[h] = s
 	}
 }
 
@@ -248,8 +306,8 @@ func (t *Table) whyNot(h holding, r Request, choices []Device) message.Text {
 // podsWith returns the pods that have a device.
 func (t *Table) podsWith(d Device) []string {
 	pods := map[string]bool{}
-	for h, ids := range t.held {
-		if t.has(ids, d) {
+	for h, s := range t.held {
+		if t.has(s.ids, d) {
 			pods[h.Pod] = true
 		}
 	}

@@ -78,10 +78,7 @@ func (m *Node) Now() *podspec.Host {
 		return m.now
 	}
 	n := m.Base
-	n.HostIPs = m.Cfg.IPs
-	if len(n.HostIPs) == 0 {
-		n.HostIPs = hostIPs()
-	}
+	n.HostIPs = m.Addresses()
 	var problem error
 	if m.Cfg.ResolvConf == "" {
 		n.Resolv = podspec.LocalResolvConf(n.HostIPs)
@@ -96,6 +93,15 @@ func (m *Node) Now() *podspec.Host {
 	n.HostsFile, _ = manifests.ReadFile("/etc/hosts") // a machine may have none
 	m.now, m.Read = &n, time.Now()
 	return m.now
+}
+
+// Addresses returns the machine's addresses at this moment, primary first: those of the settings, else
+// what it has by itself.
+func (m *Node) Addresses() []string {
+	if len(m.Cfg.IPs) > 0 {
+		return m.Cfg.IPs
+	}
+	return hostIPs()
 }
 
 // setCgroups sets the names of the cgroups of pods.

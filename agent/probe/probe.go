@@ -141,6 +141,8 @@ func (t *Target) host(own string) (string, error) {
 		return own, nil
 	case t.NoHost:
 		return "", errors.New("the pod's address is not known")
+	case t.Machine != nil:
+		return t.Machine(), nil
 	}
 	return t.Host, nil
 }

@@ -21,6 +21,9 @@ type Target struct {
 	NoHost    bool      // it is not the machine, and its address is not known
 	Container *v1.Container
 	About     v1.ObjectReference // the container, in events
+	// Machine returns the machine's address, which may change; "": the machine itself. It stands in
+	// for Host where the pod has the machine's network; nil: it has its own.
+	Machine func() string
 	// Adopted: it was started before this agent, which knows of it only what the last agent
 	// reported.
 	Adopted        bool

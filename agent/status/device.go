@@ -15,7 +15,7 @@ type Device struct {
 	Resource string   `json:"resource"`
 	Device   string   `json:"device"`            // path, or CDI name
 	Missing  bool     `json:"missing,omitempty"` // it is gone, and containers have it
-	Holders  []string `json:"holders,omitempty"` // namespace/pod/container of those that have it
+	Holders  []string `json:"holders,omitempty"` // namespace/pod/container of those that have it; namespace/pod: all of its containers have it together
 }
 
 // SetDevices records the devices on a Node. Without any there is no annotation.

@@ -146,7 +146,7 @@ func (k *hooks) hostOf(s *plan.Facts, i *pleg.Instance) string {
 	if c := s.Known[i.UID]; c != nil {
 		onHost = c.Pod.Spec.HostNetwork
 	}
-	switch ips := k.pod.shared.Disk.Machine.Now().HostIPs; {
+	switch ips := k.pod.shared.Disk.Machine.Addresses(); {
 	case b != nil && len(b.IPs) > 0:
 		return b.IPs[0]
 	case !onHost:

@@ -57,16 +57,29 @@ func (b *probes) targetsOf(out []probe.Target, s *plan.Facts, pod *v1.Pod, i *pl
 				continue // probes start when the postStart hook is done
 			}
 			t := probe.Target{ID: n.ID, Pod: pod, Began: n.Started, Container: c, About: events.AboutContainer(pod, c.Name), Leaving: leaving, Adopted: n.Started.Before(b.born)}
-			if ips := podstatus.SandboxIPs(pod, i, b.pod.shared.Disk.Machine.Now()); len(ips) > 0 {
+			ips := podstatus.SandboxIPs(pod, i, b.pod.shared.Disk.Machine.Now())
+			switch {
+			case pod.Spec.HostNetwork:
+				t.Machine = b.machine
+			case len(ips) > 0:
 				t.Host = ips[0]
-			} else {
-				t.NoHost = !pod.Spec.HostNetwork
+			default:
+				t.NoHost = true
 			}
 			t.Started, t.Ready = b.report.reported(string(pod.UID), n)
 			out = append(out, t)
 		}
 	}
 	return out
+}
+
+// machine returns the machine's address, which another network may change at any time.
+func (b *probes) machine() string {
+	ips := b.pod.shared.Disk.Machine.Addresses()
+	if len(ips) == 0 {
+		return ""
+	}
+	return ips[0]
 }
 
 // ExecProbe runs a probe's command. $(NAME) in it stands for a value from the manifest itself, as

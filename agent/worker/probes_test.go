@@ -2,8 +2,11 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"monopod/cri/critest"
@@ -31,6 +34,54 @@ func TestARuntimeThatAnswersNothingFailsNoProbe(t *testing.T) {
 		r.after(5*time.Second, u)
 		if r.Count("StopContainer") == 0 {
 			r.Error("its failures do not count any more")
+		}
+	})
+}
+
+// A pod on the machine's network is asked at the address that the machine has, not at the one that it
+// had when the container started.
+func TestProbesFollowTheAddressOfTheMachine(t *testing.T) {
+	bubble(t, func(r *rig) {
+		machine := r.pod.shared.Disk.Machine
+		machine.Cfg.IPs = []string{"192.0.2.1"}
+		probes := 0
+		r.pool.Prober.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
+			if address != machine.Cfg.IPs[0]+":80" {
+				return nil, errors.New("no route to host")
+			}
+			probes++
+			if probes == 3 { // in the goroutine that reads it
+				machine.Cfg.IPs = []string{"192.0.2.7"}
+			}
+			here, _ := net.Pipe()
+			return here, nil
+		}
+		u := Update{Pod: r.podOf("metadata: {name: web}\nspec: {hostNetwork: true, containers: [{name: c, image: 'img:1', " +
+			"livenessProbe: {tcpSocket: {port: 80}, periodSeconds: 1, failureThreshold: 1}}]}\n"), Generation: 1}
+		r.after(8*time.Second, u)
+		synctest.Wait()
+		if n := r.Count("StopContainer"); n != 0 || probes < 5 {
+			r.Errorf("the container was stopped %d times, and probed %d times", n, probes)
+		}
+	})
+}
+
+// So does a hook.
+func TestHooksFollowTheAddressOfTheMachine(t *testing.T) {
+	bubble(t, func(r *rig) {
+		machine := r.pod.shared.Disk.Machine
+		machine.Cfg.IPs = []string{"192.0.2.1"}
+		u := Update{Pod: r.web("img:1"), Generation: 1}
+		r.passes(u)
+		synctest.Wait()
+		machine.Cfg.IPs = []string{"192.0.2.7"}
+		seen, err := r.observe(r.Context())
+		if err != nil {
+			r.Fatal(err)
+		}
+		s := r.facts(u, seen)
+		if got := r.hooks.hostOf(&s, s.Instance()); got != "192.0.2.7" {
+			r.Errorf("a hook goes to %q", got)
 		}
 	})
 }
