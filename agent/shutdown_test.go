@@ -74,7 +74,7 @@ func TestPodsStopInOrderBeforeTheMachineGoesDown(t *testing.T) {
 			r.expect("default/web-n/c", "default/db-n/c", "default/proxy-n/c")
 			r.after(10 * time.Second)
 		})
-		if want := "web after 0s with 8s, db after 2s with 13s, proxy after 4s with 5s"; stops != want {
+		if want := "web after 0s with 8s, db after 2s with 13s, proxy after 4s with 16s"; stops != want {
 			r.Errorf("stops: %s, want %s", stops, want)
 		}
 		r.expect()
@@ -256,7 +256,7 @@ func TestPodsStayStoppedAfterSIGPWR(t *testing.T) {
 				r.after(time.Minute)
 			}
 		})
-		if want := "web after 0s with 10s, db after 0s with 20s, proxy after 0s with 10s"; stops != want {
+		if want := "web after 0s with 10s, db after 0s with 20s, proxy after 0s with 30s"; stops != want {
 			r.Errorf("stops: %s, want %s", stops, want)
 		}
 		<-r.sync.down.Done // while logind does not wait yet
