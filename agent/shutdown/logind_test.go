@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -331,6 +332,18 @@ func TestLogindIsToldToWaitForLonger(t *testing.T) {
 	}
 	if want := fmt.Sprintf("systemd-logind.service all %d", syscall.SIGHUP); l.asked[0] != want || i.said() != "" {
 		t.Errorf("asked %q, want %q first; said %s", l.asked, want, i.said())
+	}
+}
+
+// InhibitDelayMaxSec=infinity is the largest number on the bus.
+func TestALogindThatWaitsForeverIsLeftAlone(t *testing.T) {
+	b := startBus(t)
+	l := startLogind(b, time.Minute)
+	l.props.SetMust(loginManager, "InhibitDelayMaxUSec", uint64(math.MaxUint64))
+	i := inhibit(b, 20*time.Second)
+	until(t, "lock", func() bool { return l.held() == 1 })
+	if _, err := os.Stat(i.DropIn); !os.IsNotExist(err) || i.said() != "" {
+		t.Errorf("it is told to wait for less (%v); said %q", err, i.said())
 	}
 }
 
