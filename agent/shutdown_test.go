@@ -306,6 +306,31 @@ func TestPodsOfAPreviousAgentStopToo(t *testing.T) {
 	})
 }
 
+// An upgrade, say, restarts the agent while the machine waits for others.
+func TestAnAgentThatStartsInAShutdownStartsNothing(t *testing.T) {
+	goesDown(t, func(r *rig) {
+		all := []string{manifest("web", "img:1"), never("job")}
+		r.want(all...)
+		r.after(time.Minute)
+		r.down(true)
+		r.after(time.Minute)
+		r.kill()
+		r.goingDown = true
+		r.ForgetCalls()
+		r.start()
+		r.want(append(all, manifest("new", "img:1"))...)
+		r.after(time.Minute)
+		r.expect()
+		if n := r.Count("RunPodSandbox"); n > 0 || !r.isDone() {
+			r.Errorf("%d sandboxes were made; done: %t", n, r.isDone())
+		}
+		r.down(true) // as the inhibitor tells, too
+		r.down(false)
+		r.after(time.Minute)
+		r.expect("default/job-n/c", "default/new-n/c", "default/web-n/c")
+	})
+}
+
 func TestARemovalGoesOnWhileTheMachineGoesDown(t *testing.T) {
 	goesDown(t, func(r *rig) {
 		r.Program("old-n/c", critest.Runs().OnTerm(4*time.Second, 0))
