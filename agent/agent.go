@@ -377,6 +377,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.watch.Prepare = func(ctx context.Context) error { return a.prepareRuntime(ctx, cancel) }
 	a.watch.Refuse = cancel
 	a.orders.Puller, a.orders.Until = a.workers.Images, ctx
+	a.sync.goesDown = a.inhibitor != nil && a.inhibitor.AskFirst(ctx)
 	var parts sync.WaitGroup
 	parts.Go(func() { a.events.Run(ctx) })
 	if a.once == nil {

@@ -74,7 +74,7 @@ func TestPodsStopInOrderBeforeTheMachineGoesDown(t *testing.T) {
 			r.expect("default/web-n/c", "default/db-n/c", "default/proxy-n/c")
 			r.after(10 * time.Second)
 		})
-		if want := "web after 0s with 8s, db after 2s with 13s, proxy after 4s with 5s"; stops != want {
+		if want := "web after 0s with 8s, db after 2s with 13s, proxy after 4s with 16s"; stops != want {
 			r.Errorf("stops: %s, want %s", stops, want)
 		}
 		r.expect()
@@ -256,7 +256,7 @@ func TestPodsStayStoppedAfterSIGPWR(t *testing.T) {
 				r.after(time.Minute)
 			}
 		})
-		if want := "web after 0s with 10s, db after 0s with 20s, proxy after 0s with 10s"; stops != want {
+		if want := "web after 0s with 10s, db after 0s with 20s, proxy after 0s with 30s"; stops != want {
 			r.Errorf("stops: %s, want %s", stops, want)
 		}
 		<-r.sync.down.Done // while logind does not wait yet
@@ -303,6 +303,31 @@ func TestPodsOfAPreviousAgentStopToo(t *testing.T) {
 		if st := r.status("default/web-n"); st.Reason != "Terminated" || !r.isDone() {
 			r.Errorf("%s %s, done: %t", st.Phase, st.Reason, r.isDone())
 		}
+	})
+}
+
+// An upgrade, say, restarts the agent while the machine waits for others.
+func TestAnAgentThatStartsInAShutdownStartsNothing(t *testing.T) {
+	goesDown(t, func(r *rig) {
+		all := []string{manifest("web", "img:1"), never("job")}
+		r.want(all...)
+		r.after(time.Minute)
+		r.down(true)
+		r.after(time.Minute)
+		r.kill()
+		r.goingDown = true
+		r.ForgetCalls()
+		r.start()
+		r.want(append(all, manifest("new", "img:1"))...)
+		r.after(time.Minute)
+		r.expect()
+		if n := r.Count("RunPodSandbox"); n > 0 || !r.isDone() {
+			r.Errorf("%d sandboxes were made; done: %t", n, r.isDone())
+		}
+		r.down(true) // as the inhibitor tells, too
+		r.down(false)
+		r.after(time.Minute)
+		r.expect("default/job-n/c", "default/new-n/c", "default/web-n/c")
 	})
 }
 

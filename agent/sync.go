@@ -75,6 +75,7 @@ type syncLoop struct {
 	holds    *hold.Store                 // the owner's holds and stops
 	asked    wake.Slot                   // holds has changed
 	down     *shutdown.Sequence
+	goesDown bool             // the machine is shutting down already when the loop starts
 	power    <-chan os.Signal // signals a power failure; nil: no such signal
 	empty    chan struct{}    // closed when no pod is desired and none is left
 	running  sync.WaitGroup
@@ -132,6 +133,9 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 // Run runs the loop until ctx ends, then waits for the workers, which end with it.
 func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot, w *pleg.Watch) {
 	defer l.running.Wait()
+	if l.goesDown { // before the first manifests would start anything
+		l.handleShutdown(true)
+	}
 	tick := time.NewTicker(syncTick)
 	defer tick.Stop()
 	for {

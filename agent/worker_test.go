@@ -93,6 +93,7 @@ type rig struct {
 	proc      string                                                               // where containers' processes are; "": this machine's
 	cgroups   *node.PodCgroups                                                     // nil: pods have none
 	mangle    func(args, reply any)                                                // see life; must be set before start
+	goingDown bool                                                                 // logind says so when the agent starts
 	known     []*manifests.Pod                                                     // last good versions that start found
 	kept      string                                                               // see life; "": beside the root dir
 	copied    func() bool                                                          // see life
@@ -278,6 +279,7 @@ func (r *rig) start() {
 	r.sync.setHolds(holds, func() rollout.Rules { return settings.Gate(*r.settings.Load()) }, checkpoints)
 	r.owner = r.sync.requests("n")
 	r.sync.down.Periods, _ = settings.Shutdown(cfg)
+	r.sync.goesDown = r.goingDown
 	r.power = make(chan os.Signal, 1)
 	r.sync.power = r.power
 	r.offers = make(chan manifests.Snapshot, 1)

@@ -3,6 +3,7 @@ package packaging
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -11,9 +12,10 @@ import (
 	"testing"
 )
 
-// built is what a package has in it: its files by their paths on a machine. The program is a
-// copy of the one that the script asks for manual pages; what makes a package of files is not run.
-func built(t *testing.T) (tree string) {
+// built is what the packages have in them: below the name of each kind its files by their paths on a
+// machine. The program is a copy of the one that the script asks for manual pages; what makes a
+// package of files is not run.
+func built(t *testing.T) (trees string) {
 	t.Helper()
 	dir := t.TempDir()
 	run := func(env []string, name string, args ...string) {
@@ -29,15 +31,15 @@ func built(t *testing.T) (tree string) {
 	}
 	run(nil, "go", "build", "-C", absolute(t, ".."), "-buildvcs=false", "-o", filepath.Join(dir, "bin", "monopod"), ".")
 	fake := filepath.Join(dir, "fake")
-	script := "#!/bin/sh\nexec cp -r \"$WORK/tree\" " + dir + "/tree\n"
-	if err := os.Mkdir(fake, 0o755); err != nil {
+	script := "#!/bin/sh\nexec cp -r \"$WORK/tree\" " + dir + "/trees/$7\n" // go run NFPM package -f FILE -p KIND
+	if err := errors.Join(os.Mkdir(fake, 0o755), os.Mkdir(filepath.Join(dir, "trees"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(fake, "go"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	run([]string{"PATH=" + fake + ":" + os.Getenv("PATH"), "VERSION=1.0", "SOURCE_DATE_EPOCH=0", "NFPM=none"}, "packaging/pack", "amd64", "bin/monopod")
-	return filepath.Join(dir, "tree")
+	return filepath.Join(dir, "trees")
 }
 
 func absolute(t *testing.T, path string) string {
@@ -71,9 +73,10 @@ func unpacked(t *testing.T, path string) string {
 	return string(text)
 }
 
-// The package has the manual pages, and the docs with what links them.
+// The package has the manual pages, the docs with what links them, and the completions.
 func TestThePackageHasThePages(t *testing.T) {
-	tree := built(t)
+	trees := built(t)
+	tree := filepath.Join(trees, "deb")
 	for file, begin := range map[string]string{
 		"man1/monopod.1.gz":             ".nh\n.TH \"MONOPOD\" \"1\"",
 		"man5/monopod.yaml.5.gz":        ".nh\n.TH \"MONOPOD.YAML\" \"5\"",
@@ -91,6 +94,22 @@ func TestThePackageHasThePages(t *testing.T) {
 		rel := strings.TrimPrefix(page, "../")
 		if unpacked(t, filepath.Join(tree, "usr/share/doc/monopod", rel)) != unpacked(t, page) {
 			t.Errorf("the package has another %s", rel)
+		}
+	}
+	hasCompletions(t, trees)
+}
+
+// hasCompletions checks that each kind of package has the completions where its distributions' shells look.
+func hasCompletions(t *testing.T, trees string) {
+	t.Helper()
+	for kind, zsh := range map[string]string{"deb": "vendor-completions", "rpm": "site-functions"} {
+		for _, file := range []string{"bash-completion/completions/monopod", "zsh/" + zsh + "/_monopod", "fish/vendor_completions.d/monopod.fish"} {
+			if text := unpacked(t, filepath.Join(trees, kind, "usr/share", file)); !strings.Contains(text, "completion for monopod") {
+				t.Errorf("%s: %s has %.60q", kind, file, text)
+			}
+		}
+		if all, err := filepath.Glob(filepath.Join(trees, kind, "usr/share/zsh/*/_monopod")); err != nil || len(all) != 1 {
+			t.Errorf("%s: zsh finds %v (%v)", kind, all, err)
 		}
 	}
 }

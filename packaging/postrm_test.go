@@ -1,11 +1,15 @@
 package packaging
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -17,11 +21,13 @@ const (
 // machine is what a purge sees: a root dir with a pod, processes, cgroups and programs.
 type machine struct {
 	*testing.T
-	dir string
+	dir  string
+	root string // the root dir, as the package names it
 }
 
 func newMachine(t *testing.T) *machine {
-	m := &machine{t, t.TempDir()}
+	dir := t.TempDir()
+	m := &machine{t, dir, dir + "/root"}
 	m.put("root/instance", mark+"\n")
 	m.put("root/status/runtime.json", "{\n  \"up\": true,\n  \"endpoint\": \"unix:///run/x.sock\"\n}\n")
 	m.put("root/pods/"+uid+"/pod.json", "{}")
@@ -30,6 +36,7 @@ func newMachine(t *testing.T) *machine {
 	m.put("cgroup/kubepods/podother/cgroup.procs", "99\n") // a kubelet's
 	m.program("crictl", "exit 1")
 	m.program("ctr", "exit 1")
+	m.program("ip", "exit 1")
 	return m
 }
 
@@ -58,7 +65,7 @@ func (m *machine) purge() string {
 		m.Fatal(err)
 	}
 	script := string(text)
-	for was, is := range map[string]string{"root=/var/lib/monopod\n": "root=" + m.dir + "/root\n", "cgroups=/sys/fs/cgroup\n": "cgroups=" + m.dir + "/cgroup\n",
+	for was, is := range map[string]string{"root=/var/lib/monopod\n": "root=" + m.root + "\n", "cgroups=/sys/fs/cgroup\n": "cgroups=" + m.dir + "/cgroup\n",
 		"proc=/proc\n": "proc=" + m.dir + "/proc\n", "rm -f /etc/systemd/logind.conf.d/99-monopod.conf\n": ":\n", "command -v deb-systemd-helper": "false"} {
 		if !strings.Contains(script, was) {
 			m.Fatalf("the script has no %q", was)
@@ -73,6 +80,16 @@ func (m *machine) purge() string {
 		m.Errorf("the purge fails: %v: %s", err, said)
 	}
 	return string(said)
+}
+
+// calls returns how the programs were called.
+func (m *machine) calls() string {
+	m.Helper()
+	calls, err := os.ReadFile(filepath.Join(m.dir, "calls"))
+	if err != nil {
+		m.Error(err)
+	}
+	return string(calls)
 }
 
 func (m *machine) stays() bool {
@@ -111,6 +128,7 @@ func TestAPurgeRemovesNothingOfPodsThatRun(t *testing.T) {
 			m.put("proc/self/mountinfo", "40 22 0:40 / "+m.dir+"/root/pods/"+uid+"/volumes/s rw - tmpfs tmpfs rw\n")
 			m.program("umount", "exit 32")
 		}, true},
+		{"a folder of it is a disk, which cannot be removed", func(m *machine) { m.program("rm", "exit 1") }, true},
 		{"the root dir is a link", func(m *machine) {
 			if err := errors.Join(os.Rename(m.dir+"/root", m.dir+"/data"), os.Symlink(m.dir+"/data", m.dir+"/root")); err != nil {
 				m.Fatal(err)
@@ -139,8 +157,62 @@ func TestAPurgeRemovesNothingOfPodsThatRun(t *testing.T) {
 func TestAPurgeAsksTheRuntimeOfTheAgent(t *testing.T) {
 	m := newMachine(t)
 	m.purge()
-	calls, err := os.ReadFile(filepath.Join(m.dir, "calls"))
-	if want := "crictl --runtime-endpoint unix:///run/x.sock pods --quiet --state ready --label monopod.instance=" + mark + "\n"; err != nil || string(calls) != want {
-		t.Errorf("%v: called %q, want %q", err, calls, want)
+	if want := "crictl --runtime-endpoint unix:///run/x.sock pods --quiet --state ready --label monopod.instance=" + mark + "\n"; m.calls() != want {
+		t.Errorf("called %q, want %q", m.calls(), want)
+	}
+}
+
+// The kernel names mounts without links.
+func TestAPurgeUnmountsBelowALink(t *testing.T) {
+	m := newMachine(t)
+	if err := os.Symlink(".", m.dir+"/var"); err != nil {
+		t.Fatal(err)
+	}
+	m.root = m.dir + "/var/root"
+	at := m.dir + "/root/pods/" + uid + "/volumes/s"
+	m.put("proc/self/mountinfo", "40 22 0:40 / "+at+" rw - tmpfs tmpfs rw\n")
+	m.program("umount", "")
+	said := m.purge()
+	if calls := m.calls(); !strings.Contains(calls, "umount "+at+"\n") || m.stays() {
+		t.Errorf("called %q, said %s; the pod's folder stays: %t", calls, said, m.stays())
+	}
+}
+
+// Nothing else ends it once the agent is gone, and it would write where nothing is any more.
+func TestAPurgeEndsTheContainerdOfTheAgent(t *testing.T) {
+	for _, row := range []struct {
+		what string
+		file string // that the process has as its settings, below the root dir
+		ends bool
+	}{
+		{"the agent's own", "containerd/config.toml", true},
+		{"another process has its number now", "other/config.toml", false},
+	} {
+		t.Run(row.what, func(t *testing.T) {
+			m := newMachine(t)
+			m.put("root/"+row.file, "version = 2\n")
+			at := m.dir + "/root/containerd/state/shm"
+			m.put("proc/self/mountinfo", "40 22 0:40 / "+at+" rw - tmpfs tmpfs rw\n")
+			m.program("umount", "")
+			containerd := exec.Command("tail", "-f", m.root+"/"+row.file)
+			if err := containerd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan struct{})
+			go func() { _ = containerd.Wait(); close(ended) }()
+			pid := strconv.Itoa(containerd.Process.Pid)
+			m.put("root/containerd/process.json", `{"pid":`+pid+`,"started":7,"boot":"b","unit":"monopod-containerd-x.service"}`)
+			m.put("proc/"+pid+"/cmdline", "containerd\x00--config\x00"+m.root+"/"+row.file+"\x00")
+			said := m.purge()
+			if err := containerd.Process.Signal(syscall.Signal(0)); (err != nil) != row.ends {
+				t.Errorf("it ends: %t, want %t; said %s", err != nil, row.ends, said)
+			}
+			_ = containerd.Process.Kill()
+			<-ended
+			bridge := fmt.Sprintf("ip link del monopod%x\n", sha256.Sum256([]byte(m.root+"/containerd")))[:len("ip link del monopod01234567")]
+			if calls := m.calls(); !strings.Contains(calls, "umount "+at+"\n") || !strings.Contains(calls, bridge+"\n") || m.stays() {
+				t.Errorf("called %q, want %q; said %s; the root dir stays: %t", calls, bridge, said, m.stays())
+			}
+		})
 	}
 }

@@ -105,7 +105,21 @@ func firstFolder(dir string) (string, error) {
 	if len(c.Manifests) == 0 {
 		return "", fmt.Errorf("nothing is written, as the settings of %s have no folder of manifests: give it one by staticPodPath", settings)
 	}
-	return c.Manifests[len(c.Manifests)-1], nil
+	last := c.Manifests[len(c.Manifests)-1]
+	if isOneFile(last) {
+		return "", fmt.Errorf("nothing is written, as the settings of %s have one file of manifests, %s: give them a folder by staticPodPath, or write into that file", settings, last)
+	}
+	return last, nil
+}
+
+// isOneFile reports whether manifests are in one file at a path, or would be: of what is not there yet
+// the name tells.
+func isOneFile(path string) bool {
+	fi, err := os.Stat(path)
+	if err == nil {
+		return !fi.IsDir()
+	}
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path))
 }
 
 // writeFirst writes a file unless it is there, and returns which of both is so.

@@ -62,6 +62,18 @@ func TestInitLeavesWhatIsThere(t *testing.T) {
 	typedLine{"init " + dir, nil, []string{"nothing is written", settings}, 1}.check(t)
 	mine("staticPodPath: \"\"\n")
 	typedLine{"init " + dir, nil, []string{"nothing is written", settings, "staticPodPath"}, 1}.check(t)
+	one, missing := filepath.Join(folder, "hello.yaml"), filepath.Join(t.TempDir(), "pods.yaml")
+	for _, file := range []string{one, missing} {
+		mine("staticPodPath: " + file + "\n")
+		typedLine{"init " + dir, nil, []string{"nothing is written", "one file", file, "staticPodPath"}, 1}.check(t)
+	}
+	if _, err := os.Stat(missing); !os.IsNotExist(err) {
+		t.Errorf("init made a folder where the settings have a file (%v)", err)
+	}
+	if err := os.Mkdir(missing, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	typedLine{"init " + dir, []string{filepath.Join(missing, "hello.yaml") + " is written\n"}, nil, 0}.check(t) // a name tells nothing of what is there
 	if _, err := os.Stat(filepath.Join(dir, "manifests")); !os.IsNotExist(err) {
 		t.Errorf("init made a folder of which the settings know nothing (%v)", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"syscall"
 	"time"
@@ -50,11 +51,13 @@ func (l login) isPreparing(ctx context.Context) (down bool, err error) {
 	return down, err
 }
 
-// delay returns how long logind waits for locks at most.
+// delay returns how long logind waits for locks at most. InhibitDelayMaxSec=infinity is more
+// microseconds than a Duration has.
 func (l login) delay(ctx context.Context) (time.Duration, error) {
 	var most uint64
 	err := l.property(ctx, "InhibitDelayMaxUSec", &most)
-	return time.Duration(most) * time.Microsecond, err
+	const longest = time.Duration(math.MaxInt64) / time.Microsecond
+	return time.Duration(min(most, uint64(longest))) * time.Microsecond, err
 }
 
 func (l login) property(ctx context.Context, name string, to any) error {

@@ -28,6 +28,8 @@ const (
 	callWithin = 10 * time.Second
 	// askEvery is the least time between two requests to logind that signals cause.
 	askEvery = time.Second
+	// firstWithin bounds how long logind may delay the start of the agent.
+	firstWithin = 2 * time.Second
 	// How often logind is queried whether it waits longer now, from rereadFirst on, which doubles
 	// (kubelet: the same).
 	rereads, rereadFirst = 5, 100 * time.Millisecond
@@ -58,6 +60,37 @@ type Connect func(ctx context.Context, options ...dbus.ConnOption) (*dbus.Conn, 
 // SystemBus connects to the machine's bus.
 func SystemBus(ctx context.Context, options ...dbus.ConnOption) (*dbus.Conn, error) {
 	return dbus.ConnectSystemBus(append(options, dbus.WithContext(ctx))...)
+}
+
+// AskFirst returns whether a shutdown began before this agent, which must start nothing then: an
+// upgrade may restart the agent while the machine waits for others. The sync loop must be told of it
+// before it starts, and Run follows what comes of it. Without an answer it is false, and what Run
+// hears counts.
+func (i *Inhibitor) AskFirst(ctx context.Context) (down bool) {
+	ctx, cancel := context.WithTimeout(ctx, firstWithin)
+	defer cancel()
+	conn, err := i.Connect(ctx)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	l := login{conn}
+	owner, err := l.owner(ctx)
+	if err != nil || owner == "" { // the bus would start it, which takes a while and shuts nothing down
+		return false
+	}
+	down, err = l.isPreparing(ctx)
+	if err != nil || !down {
+		return false
+	}
+	i.start()
+	return true
+}
+
+// start records that the sync loop knows of a shutdown.
+func (i *Inhibitor) start() {
+	i.down, i.began = true, time.Now()
+	i.save(Times{Start: i.began})
 }
 
 // Run holds the lock and follows logind until ctx ends. It connects again, with growing waits
@@ -198,8 +231,7 @@ func (i *Inhibitor) follow(ctx context.Context, l login, down bool) error {
 		return context.Cause(ctx)
 	}
 	if down {
-		i.began = time.Now()
-		i.save(Times{Start: i.began})
+		i.start()
 		return nil
 	}
 	return i.take(ctx, l)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,6 +178,13 @@ type inhibits struct {
 }
 
 func inhibit(b *bus, needs time.Duration) *inhibits {
+	i := notRun(b, needs)
+	i.run(b)
+	return i
+}
+
+// notRun returns an inhibitor that does not run yet.
+func notRun(b *bus, needs time.Duration) *inhibits {
 	i := &inhibits{orders: make(chan bool), done: make(chan struct{}, 1)}
 	i.Inhibitor = &Inhibitor{Needs: needs, Orders: i.orders, Done: i.done, Connect: i.named(b.connect), DropIn: b.dropIn,
 		Log: slog.New(slog.DiscardHandler), Event: func(reason, message string) {
@@ -189,11 +197,14 @@ func inhibit(b *bus, needs time.Duration) *inhibits {
 		defer i.mu.Unlock()
 		i.times = append(i.times, Times{start, end})
 	}}
+	return i
+}
+
+func (i *inhibits) run(b *bus) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { i.Run(ctx) })
 	b.Cleanup(func() { cancel(); all.Wait() })
-	return i
 }
 
 // named remembers the name of each connection.
@@ -334,6 +345,18 @@ func TestLogindIsToldToWaitForLonger(t *testing.T) {
 	}
 }
 
+// InhibitDelayMaxSec=infinity is the largest number on the bus.
+func TestALogindThatWaitsForeverIsLeftAlone(t *testing.T) {
+	b := startBus(t)
+	l := startLogind(b, time.Minute)
+	l.props.SetMust(loginManager, "InhibitDelayMaxUSec", uint64(math.MaxUint64))
+	i := inhibit(b, 20*time.Second)
+	until(t, "lock", func() bool { return l.held() == 1 })
+	if _, err := os.Stat(i.DropIn); !os.IsNotExist(err) || i.said() != "" {
+		t.Errorf("it is told to wait for less (%v); said %q", err, i.said())
+	}
+}
+
 func TestALogindThatDoesNotWaitForLongerIsTold(t *testing.T) {
 	b := startBus(t)
 	l := startLogind(b, 5*time.Second)
@@ -372,6 +395,32 @@ func TestAShutdownThatHasBegunIsNoticed(t *testing.T) {
 	l.prepare(false)
 	i.ordered(t, false)
 	until(t, "lock", func() bool { return l.held() == 1 })
+}
+
+// The sync loop is told before it starts anything, and later of what comes of it.
+func TestAnAgentThatStartsInAShutdownKnowsItAtOnce(t *testing.T) {
+	b := startBus(t)
+	asks := func() bool { return notRun(b, 20*time.Second).AskFirst(t.Context()) }
+	if asks() {
+		t.Error("the machine goes down without logind")
+	}
+	l := startLogind(b, time.Minute)
+	if asks() {
+		t.Error("the machine goes down already")
+	}
+	l.props.SetMust(loginManager, "PreparingForShutdown", true)
+	i := notRun(b, 20*time.Second)
+	if !i.AskFirst(t.Context()) || len(l.asked) > 0 {
+		t.Errorf("nothing is known, or logind is asked for %q", l.asked)
+	}
+	l.props.SetMust(loginManager, "PreparingForShutdown", false) // before Run follows it
+	i.run(b)
+	i.ordered(t, false)
+	until(t, "lock", func() bool { return l.held() == 1 })
+	b.stop()
+	if asks() {
+		t.Error("the machine goes down without a bus")
+	}
 }
 
 // A cancellation that came while the bus was away is noticed.

@@ -15,7 +15,8 @@ import (
 const Critical = 2_000_000_000
 
 // Period is how long pods with this priority, or one above it that is below the next period's, may
-// take to end.
+// take to end. They also have what the periods before did not use: critical pods, whose period is
+// empty unless it is set, would else be killed at once though there is time (as a kubelet does).
 type Period struct {
 	Priority int32
 	Lasts    time.Duration
@@ -68,13 +69,13 @@ func Waves(pods []Pod) (all [][]manifests.Key) {
 
 // group is the pods of one period.
 type group struct {
-	lasts time.Duration
+	until time.Duration     // since the shutdown began: the end of the period, if each one before took all of its time
 	waves [][]manifests.Key // one after the other
 }
 
 // groupsOf returns the groups of pods in the order in which they stop: lower priorities first. A
 // pod belongs to the last period of at most its priority, or to the first one (kubelet:
-// groupByPriority). There are no empty groups.
+// groupByPriority). There are no empty groups: the next one has their time.
 func groupsOf(pods []Pod, periods []Period) []group {
 	periods = slices.SortedFunc(slices.Values(periods), func(a, b Period) int { return cmp.Compare(a.Priority, b.Priority) })
 	members := make([][]Pod, len(periods))
@@ -86,9 +87,11 @@ func groupsOf(pods []Pod, periods []Period) []group {
 		members[at] = append(members[at], p)
 	}
 	var out []group
+	var until time.Duration
 	for k, all := range members {
+		until += periods[k].Lasts
 		if len(all) > 0 {
-			out = append(out, group{periods[k].Lasts, wavesOf(all)})
+			out = append(out, group{until, wavesOf(all)})
 		}
 	}
 	return out

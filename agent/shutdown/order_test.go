@@ -29,7 +29,7 @@ func pods(words ...string) (all []Pod) {
 
 func key(name string) manifests.Key { return manifests.Key{Namespace: "ns", Name: name} }
 
-// text is groups as in "20s: web, db; 5s: proxy".
+// text is groups as in "20s: web, db; 25s: proxy".
 func text(all []group) string {
 	var out []string
 	for _, g := range all {
@@ -41,7 +41,7 @@ func text(all []group) string {
 			}
 			waves = append(waves, strings.Join(names, "+"))
 		}
-		out = append(out, fmt.Sprintf("%s: %s", g.lasts, strings.Join(waves, ", ")))
+		out = append(out, fmt.Sprintf("%s: %s", g.until, strings.Join(waves, ", ")))
 	}
 	return strings.Join(out, "; ")
 }
@@ -56,13 +56,14 @@ func TestPodsStopByPriorityThenInReverseStartOrder(t *testing.T) {
 		want    string
 	}{
 		{"nothing", nil, two, ""},
-		{"critical pods last", pods("proxy:2000001000", "web", "low:-7"), two, "20s: low+web; 5s: proxy"},
-		{"no empty group", pods("proxy:2000000000"), two, "5s: proxy"},
+		{"critical pods last", pods("proxy:2000001000", "web", "low:-7"), two, "20s: low+web; 25s: proxy"},
+		{"no empty group, whose time the next has", pods("proxy:2000000000"), two, "25s: proxy"},
+		{"nor time after the last", pods("web"), two, "20s: web"},
 		{"what starts after others first", pods("db", "web>db,cache", "cache>db", "lone"), two, "20s: lone+web, cache, db"},
-		{"a start order over groups does not count", pods("db:5>proxy", "proxy:2000000000>db"), two, "20s: db; 5s: proxy"},
+		{"a start order over groups does not count", pods("db:5>proxy", "proxy:2000000000>db"), two, "20s: db; 25s: proxy"},
 		{"one that is not there", pods("web>gone"), two, "20s: web"},
 		{"a circle at once, before what it needs", pods("a>b", "b>a", "web>a"), two, "20s: web, a+b"},
-		{"by priority, in any order", pods("a:-50", "b:-10", "c:-1", "d:999", "e:1000", "f:9999"), three, "1s: a+b+c; 2s: d; 3s: e+f"},
+		{"by priority, in any order", pods("a:-50", "b:-10", "c:-1", "d:999", "e:1000", "f:9999"), three, "1s: a+b+c; 3s: d; 6s: e+f"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if got := text(groupsOf(row.pods, row.periods)); got != row.want {

@@ -43,7 +43,7 @@ type Sequence struct {
 	stopped map[manifests.Key]plan.Halt // the pods that are due to stop
 	wave    []manifests.Key             // that stops now
 	until   time.Time                   // its time, at most
-	ends    time.Time                   // that of its group
+	began   time.Time                   // the first wave; zero: not yet
 	over    bool
 }
 
@@ -66,7 +66,7 @@ func (q *Sequence) Begin(pods []Pod) {
 	case <-q.Done:
 	default:
 	}
-	q.groups, q.stopped, q.wave, q.ends, q.over = groupsOf(pods, q.Periods), map[manifests.Key]plan.Halt{}, nil, time.Time{}, false
+	q.groups, q.stopped, q.wave, q.began, q.over = groupsOf(pods, q.Periods), map[manifests.Key]plan.Halt{}, nil, time.Time{}, false
 	q.on.Store(true)
 	q.Changed()
 }
@@ -103,7 +103,7 @@ func (q *Sequence) Next(now time.Time) []manifests.Key {
 		return nil
 	}
 	for len(q.groups) > 0 && len(q.groups[0].waves) == 0 {
-		q.groups, q.ends = q.groups[1:], time.Time{}
+		q.groups = q.groups[1:]
 	}
 	if len(q.groups) == 0 {
 		q.over = true
@@ -112,12 +112,13 @@ func (q *Sequence) Next(now time.Time) []manifests.Key {
 		return nil
 	}
 	g := &q.groups[0]
-	if q.ends.IsZero() {
-		q.ends = now.Add(g.lasts)
+	if q.began.IsZero() {
+		q.began = now
 	}
 	// Each wave may take its share of what is left: else the one that delays the others would
 	// leave nothing to those that they start after.
-	share := max(q.ends.Sub(now), 0) / time.Duration(len(g.waves))
+	left := max(q.began.Add(g.until).Sub(now), 0)
+	share := left / time.Duration(len(g.waves))
 	q.wave, g.waves = g.waves[0], g.waves[1:]
 	q.until = now.Add(share)
 	q.Timer.Reset(share)

@@ -43,10 +43,35 @@ func course(t *testing.T, periods []Period, all []Pod, needs map[string]time.Dur
 func TestTheNextPodsStopOnceTheFormerHave(t *testing.T) {
 	told, given, _ := course(t, TwoPeriods(25*time.Second, 5*time.Second), pods("web>db", "db", "proxy:2000000000"),
 		map[string]time.Duration{"web": 4 * time.Second, "db": time.Second})
-	for name, want := range map[string][2]time.Duration{"web": {0, 10 * time.Second}, "db": {4 * time.Second, 16 * time.Second}, "proxy": {5 * time.Second, 5 * time.Second}} {
+	for name, want := range map[string][2]time.Duration{"web": {0, 10 * time.Second}, "db": {4 * time.Second, 16 * time.Second}, "proxy": {5 * time.Second, 20 * time.Second}} {
 		if told[name] != want[0] || given[name] != want[1] {
 			t.Errorf("%s was told after %s and given %s, want %s", name, told[name], given[name], want)
 		}
+	}
+}
+
+// A period of critical pods is 0s unless it is set.
+func TestCriticalPodsHaveTheTimeThatTheOthersDoNotNeed(t *testing.T) {
+	periods := TwoPeriods(30*time.Second, 0)
+	for _, row := range []struct {
+		what string
+		pods []Pod
+		told time.Duration
+		has  time.Duration
+	}{
+		{"there are no others", pods("etcd:2000001000"), 0, 30 * time.Second},
+		{"the others stop early", pods("etcd:2000001000", "web"), 4 * time.Second, 26 * time.Second},
+		{"the others need it all", pods("etcd:2000001000", "slow"), 30 * time.Second, 0},
+	} {
+		t.Run(row.what, func(t *testing.T) {
+			told, given, over := course(t, periods, row.pods, map[string]time.Duration{"web": 4 * time.Second, "slow": time.Hour, "etcd": 20 * time.Second})
+			if told["etcd"] != row.told || given["etcd"] != row.has {
+				t.Errorf("etcd was told after %s and given %s, want %s and %s", told["etcd"], given["etcd"], row.told, row.has)
+			}
+			if want := min(row.told+20*time.Second, 30*time.Second); over < want || over > want+2*time.Second {
+				t.Errorf("over after %s, want %s", over, want)
+			}
+		})
 	}
 }
 
