@@ -1,6 +1,7 @@
-package agent
+package podspec_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/admission"
@@ -21,7 +23,7 @@ import (
 // FuzzSpec: what an accepted pod becomes towards the runtime is the same each
 // time, can be sent, and names nothing outside of the agent's own folders.
 func FuzzSpec(f *testing.F) {
-	recordings, err := filepath.Glob("../testdata/golden/cgroup*.json")
+	recordings, err := filepath.Glob("../../testdata/golden/cgroup*.json")
 	if err != nil || len(recordings) == 0 {
 		f.Fatalf("no golden manifests: %v", err)
 	}
@@ -34,7 +36,7 @@ func FuzzSpec(f *testing.F) {
 			f.Add([]byte(c.Manifest))
 		}
 	}
-	demo, _ := filepath.Glob("../testdata/manifests/*.yaml")
+	demo, _ := filepath.Glob("../../testdata/manifests/*.yaml")
 	for _, path := range demo {
 		if data, err := os.ReadFile(path); err == nil {
 			f.Add(data)
@@ -47,10 +49,16 @@ func FuzzSpec(f *testing.F) {
 	} {
 		f.Add([]byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {" + spec + "}\n"))
 	}
+	host := &podspec.Host{
+		Name: "node1", Instance: "i1", Root: "/var/lib/monopod", PodLogs: "/var/log/pods", HostIPs: []string{"192.0.2.2"},
+		Resolv: podspec.ResolvConf{Servers: []string{"10.0.0.10"}, Searches: []string{"corp.example"}, Options: []string{"ndots:1"}},
+		Memory: 1 << 30, HugePageSizes: []string{"2MB", "1GB"},
+		Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("1Gi")},
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		pods, _ := manifests.Decode("/m/x.yaml", data, manifests.Options{NodeName: "node1", NameSuffix: true, RuntimeClasses: map[string]string{"a": "b"}})
 		for _, p := range pods {
-			for k, n := range []*podspec.Host{someHost(), {CgroupV2: true, SwapController: true, SeccompDefault: true, SELinux: true, Name: "node1"}} {
+			for k, n := range []*podspec.Host{host, {CgroupV2: true, SwapController: true, SeccompDefault: true, SELinux: true, Name: "node1"}} {
 				saySpec(t, p.Pod, n, k == 1)
 			}
 			table := admission.NewTable(node.Facts{}, nil, nil)
@@ -102,7 +110,7 @@ func twice[M proto.Message](t *testing.T, build func() (M, error)) {
 	t.Helper()
 	a, err := build()
 	b, again := build()
-	if errorText(err) != errorText(again) {
+	if fmt.Sprint(err) != fmt.Sprint(again) {
 		t.Fatalf("once %v, then %v", err, again)
 	}
 	if err != nil {
