@@ -25,9 +25,7 @@ type entry struct {
 func parse(line []byte) entry {
 	line = bytes.TrimLeft(line, "\x00") // a crash of the machine leaves these in files
 	if h, ok := parseHead(line); ok {
-		if t, err := time.Parse(time.RFC3339Nano, string(h.time)); err == nil {
-			return entry{time: t, stream: h.stream, full: h.full, text: line[h.size:]}
-		}
+		return entry{time: h.time, stream: h.stream, full: h.full, text: line[h.size:]}
 	}
 	if len(line) > 0 && line[0] == '{' {
 		if e, ok := parseDocker(line); ok {
@@ -39,14 +37,13 @@ func parse(line []byte) entry {
 
 // head is the beginning of a line of a file.
 type head struct {
-	time   []byte
+	time   time.Time
 	stream string
 	full   bool
 	size   int
 }
 
-// parseHead parses the beginning of a line, of which the first headMax bytes are enough. It does
-// not validate the time.
+// parseHead parses the beginning of a line, of which the first headMax bytes are enough.
 func parseHead(line []byte) (h head, ok bool) {
 	at, rest, ok := bytes.Cut(line[:min(len(line), headMax)], []byte(" "))
 	if !ok || len(at) < len("2006-01-02T15:04:05Z") || at[4] != '-' || at[10] != 'T' {
@@ -77,8 +74,10 @@ func parseHead(line []byte) (h head, ok bool) {
 	default:
 		return h, false
 	}
-	h.time, h.size = at, size
-	return h, true
+	h.size = size
+	var err error
+	h.time, err = time.Parse(time.RFC3339Nano, string(at))
+	return h, err == nil
 }
 
 func parseDocker(line []byte) (entry, bool) {

@@ -45,6 +45,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(script(0, "o:a O:b E:c o:d e:e")), uint8(2))
 	f.Add([]byte("x\n\n"+script(0, "E:a")+"2026-05-04T12:00:00.5Z stdout"), uint8(1))
 	f.Add([]byte(script(0, "o:a")+strings.Repeat("y", headMax+9)+"\n"), uint8(1))
+	f.Add([]byte("2026-05-04T12:0\x00:01Z stdout P b\n2026-05-04T12:0\x00:02Z stderr P c\n"+script(3, "o:d")), uint8(1))
 	f.Fuzz(func(t *testing.T, file []byte, n uint8) {
 		dir := t.TempDir()
 		if err := os.WriteFile(dir+"/0.log", file, 0o600); err != nil {
