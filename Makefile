@@ -292,9 +292,10 @@ test-handover: deps $(KUBERNETES) $(MONOPOD_CACHE)/etcd-$(ETCD)/etcd
 moments: deps
 	MONOPOD_E2E_MOMENTS=$(or $(MOMENTS),200) go test -tags e2e -count=1 -v -timeout 120m -run "^TestRandomMoments$$" ./agent/e2e
 
-# A line for each cut, which takes the next SEED. Exit code 2 if one cost anything.
+# A line for each cut, which takes the next SEED, in any moment of the life or in those named:
+# DURING=reboots. Exit code 2 if one cost anything.
 power-cuts: vm-deps $(if $(CRIO),crio) bin/vm/disk.img
-	$(VM) -cuts $(or $(CUTS),5) -seed $(or $(SEED),1)
+	$(VM) -cuts $(or $(CUTS),5) -seed $(or $(SEED),1) -during '$(DURING)'
 
 VM = go run ./agent/e2e/vm -disk bin/vm $(if $(CRIO),-crio '$(CRIO)' -oci $(or $(RUNTIME),runc))
 

@@ -23,11 +23,12 @@ type note struct {
 }
 
 // moment is one thing that goes on in the life of the pods: manifests are written, whose
-// pods are waited for after a script was run.
+// pods are waited for after a script was run and the machine was rebooted, where it is.
 type moment struct {
 	name      string
 	manifests []manifest
 	script    string
+	reboots   bool
 }
 
 // held is how long a report must have been there before a cut may not undo it: the
@@ -37,18 +38,19 @@ const held = 2 * time.Second
 const other = "registry.test/other:1"
 
 var moments = []moment{
-	{"pods start", []manifest{always("web0", 1), always("web1", 1), never("job0", 0), crashing}, ""},
-	{"a job fails", []manifest{never("job1", 3)}, ""},
-	{"an image is imported", nil, "tag " + rig.Busybox + " " + other + "\nagain"},
-	{"pods are replaced", []manifest{always("web0", 2), always("web2", 1)}, ""},
-	{"pods change in place", []manifest{in(other, always("web0", 2)), in(other, always("web1", 1))}, ""},
-	{"the agent is killed", []manifest{always("web1", 3), never("job3", 1)}, `p=$(systemctl show -P MainPID monopod)
+	{name: "pods start", manifests: []manifest{always("web0", 1), always("web1", 1), never("job0", 0), crashing}},
+	{name: "a job fails", manifests: []manifest{never("job1", 3)}},
+	{name: "an image is imported", script: "tag " + rig.Busybox + " " + other + "\nagain"},
+	{name: "pods are replaced", manifests: []manifest{always("web0", 2), always("web2", 1)}},
+	{name: "pods change in place", manifests: []manifest{in(other, always("web0", 2)), in(other, always("web1", 1))}},
+	{name: "the agent is killed", manifests: []manifest{always("web1", 3), never("job3", 1)}, script: `p=$(systemctl show -P MainPID monopod)
 kill -9 $p
 until q=$(systemctl show -P MainPID monopod)
 	[ $q != 0 ] && [ $q != $p ] && systemctl is-active -q monopod
 do sleep 0.3; done`},
-	{"pods go and come", []manifest{never("job2", 0), always("web3", 1)}, "rm web1.yaml job0.yaml"},
-	{"nothing goes on", nil, ""},
+	{name: "pods go and come", manifests: []manifest{never("job2", 0), always("web3", 1)}, script: "rm web1.yaml job0.yaml"},
+	{name: "the machine reboots", manifests: []manifest{always("web2", 2), always("web4", 1), never("job4", 0)}, reboots: true},
+	{name: "nothing goes on"},
 }
 
 // manifest is a pod's, by its name.
@@ -103,6 +105,11 @@ func (b *box) pass(m moment, r *record) error {
 	}
 	if _, err := b.sh(script + "sync .\n" + m.script); err != nil {
 		return err
+	}
+	if m.reboots {
+		if err := b.reboot(); err != nil {
+			return err
+		}
 	}
 	pods, err := b.untilPods(m.manifests)
 	if err != nil {

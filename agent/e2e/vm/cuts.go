@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -56,11 +57,15 @@ func inCell(text string) string {
 	return text
 }
 
-// cuts cuts the power at n moments of a recorded life, one after the other, boots what is
-// left of the disk, and prints a line of each. Lost pods, or anything else that is not as
-// it should be, are an error at the end.
-func (b *box) cuts(ctx context.Context, n int, seed int64) error {
+// cuts cuts the power n times in a recorded life, in those of its moments whose names match,
+// one after the other, boots what is left of the disk, and prints a line of each. Lost pods,
+// or anything else that is not as it should be, are an error at the end.
+func (b *box) cuts(ctx context.Context, n int, seed int64, names string) error {
 	b.ctx = ctx
+	wanted, err := momentsNamed(names)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	r, err := b.recordLife(ctx)
 	if err != nil {
@@ -73,7 +78,7 @@ func (b *box) cuts(ctx context.Context, n int, seed int64) error {
 	fmt.Printf(row, "cut", "seed", "write", "moment", "boot", "pods", "all", "kept", "lost", "verdict")
 	failed := 0
 	for k := range n {
-		c := r.cutOf(seed + int64(k))
+		c := r.cutOf(seed+int64(k), wanted)
 		o := b.survive(ctx, r, c)
 		if o.err != nil && ctx.Err() == nil { // the same disk again: what is lost on it is lost again
 			fmt.Printf("%s\n%s\ncut %d FAILED; once more\n", o.verdict(), b.explain(), k+1)
@@ -100,9 +105,26 @@ func (b *box) cuts(ctx context.Context, n int, seed int64) error {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) }
 
-// cutOf chooses a moment: each of what went on is as likely as any other, however
-// much it wrote.
-func (r *record) cutOf(seed int64) cut {
+// momentsNamed returns the numbers of the moments whose names match a regular expression.
+func momentsNamed(names string) (numbers []int, err error) {
+	named, err := regexp.Compile(names)
+	if err != nil {
+		return nil, fmt.Errorf("-during: %w", err)
+	}
+	for k, m := range moments {
+		if named.MatchString(m.name) {
+			numbers = append(numbers, k)
+		}
+	}
+	if numbers == nil {
+		return nil, fmt.Errorf("-during: no name of a moment matches %q", names)
+	}
+	return numbers, nil
+}
+
+// cutOf chooses a moment of the wanted ones: each of what went on is as likely as any
+// other, however much it wrote.
+func (r *record) cutOf(seed int64, wanted []int) cut {
 	random := rand.New(rand.NewSource(seed))
 	var begins []note
 	for _, n := range r.notes {
@@ -110,7 +132,7 @@ func (r *record) cutOf(seed int64) cut {
 			begins = append(begins, n)
 		}
 	}
-	k := random.Intn(len(begins))
+	k := wanted[random.Intn(len(wanted))]
 	end := r.log.Len()
 	if k+1 < len(begins) {
 		end = begins[k+1].entry
@@ -165,6 +187,10 @@ func copyDisk(from, to string) error {
 const ownAddresses = `sed -i 's|"type": "host-local",|& "dataDir": "/run/cni/networks",|' /etc/cni/net.d/*.conflist
 grep -q dataDir /etc/cni/net.d/*.conflist; systemctl restart $unit`
 
+// stopsPods has a shutdown stop the pods first, as their user would.
+const stopsPods = `printf 'shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 5s\n' >>/etc/monopod/config.yaml
+systemctl restart monopod`
+
 // recordLife boots a machine, installs everything on it, and records from then what
 // pods that live there write.
 func (b *box) recordLife(ctx context.Context) (*record, error) {
@@ -176,7 +202,7 @@ func (b *box) recordLife(ctx context.Context) (*record, error) {
 	if err := b.reset(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := b.sh(b.maker.sturdy + "\n" + ownAddresses + "\nsync"); err != nil {
+	if _, err := b.sh(strings.Join([]string{b.maker.sturdy, ownAddresses, stopsPods, "sync"}, "\n")); err != nil {
 		return nil, err
 	}
 	r := &record{base: filepath.Join(b.dir, "base.img"), disk: b.machine.served}

@@ -29,12 +29,13 @@ func main() {
 	crio := flag.String("crio", "", "folder of a CRI-O's programs, crio and pinns, which takes the place of containerd")
 	oci := flag.String("oci", "runc", "with -crio: what runs containers, runc or crun")
 	seed := flag.Int64("seed", 1, "of the moments of the cuts, and of what they leave of the last writes")
+	in := flag.String("during", "", "cut only in those moments of the life whose names match this regular expression")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	do := func(ctx context.Context, b *box) error { return b.trials(ctx, *names, *short) }
 	if *cuts > 0 {
-		do = func(ctx context.Context, b *box) error { return b.cuts(ctx, *cuts, *seed) }
+		do = func(ctx context.Context, b *box) error { return b.cuts(ctx, *cuts, *seed, *in) }
 	}
 	b := &box{maker: ofContainerd}
 	if *crio != "" {
