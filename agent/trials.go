@@ -212,10 +212,11 @@ func (t *trials) interrupt() {
 	}
 }
 
-// forget ends the trials of pods that no manifest gives. isComplete: all manifests were read.
+// forget ends the trials of pods that no manifest gives and of which nothing is left. isComplete: all
+// manifests were read. Other trials last until the removal of their pods, which may wait.
 func (t *trials) forget(isComplete bool) {
 	for _, r := range t.pods.all {
-		if r.Trial != nil && r.Offered == nil && (r.Gone || isComplete) {
+		if r.Trial != nil && r.Offered == nil && !r.IsThere() && (r.Gone || isComplete) {
 			t.set(r, nil)
 		}
 	}

@@ -91,8 +91,13 @@ func (d Decision) terminated(r *Record, w *World) Decision {
 func (d Decision) goesOn(r *Record, w *World) Decision {
 	t := r.Trial
 	switch {
+	case d.Removes && d.Run == nil:
+		t = nil
 	case d.Halt.Reason != "":
 		t = t.Halted()
+	case d.Removes && t.IsOn(): // the manifest may come back while the removal waits; until then there is nothing to offer
+		d.Trial = t.Interrupted()
+		return d
 	case r.Offered != nil && manifests.Same(d.Run, r.Offered):
 		t = t.Started(r.Offered, w.Limits(r.Offered), w.Policy)
 	}
