@@ -93,17 +93,23 @@ func (t *trials) choose(r *podRecord, s *manifests.Snapshot) *manifests.Pod {
 
 // offer returns the input for choosing the version of a pod, as its manifest gives it.
 func (t *trials) offer(r *podRecord) rollout.Offer {
-	o := rollout.Offer{New: r.Given, Given: r.Offered, Runs: t.runs(r), Policy: t.shared.Settings().UpdatePolicy, Limits: t.limitsOf(r.Given)}
+	o := rollout.Offer{New: r.Given, Given: r.Offered, Policy: t.shared.Settings().UpdatePolicy, Limits: t.limitsOf(r.Given)}
+	o.Runs, o.Ended = t.lasts(r)
 	o.Worked = r.Proof.Holds(o.Runs, time.Now(), o.Limits.Stable+t.shared.Watch.Late())
 	return o
 }
 
-// runs returns the version of a pod that runs, or that ran when its owner stopped it; nil: none.
-func (t *trials) runs(r *podRecord) *manifests.Pod {
+// lasts returns the version of a pod that runs, or that ran when its owner stopped it, as runs, and as
+// ended if it has ended; nil: none.
+func (t *trials) lasts(r *podRecord) (runs, ended *manifests.Pod) {
 	now := r.Record
 	now.Accepted = t.table.Admitted(r.Key)
 	now.Over = now.Accepted != nil && t.table.Runs(r.Key) == nil
-	return now.Present()
+	p, over := now.Identity()
+	if over {
+		return nil, p
+	}
+	return p, nil
 }
 
 // ofNext returns the trial of the version that the manifest gives beside one that has shown that it

@@ -189,6 +189,40 @@ func TestAVersionOnTrialGivesWayWhileAnotherWaits(t *testing.T) {
 	}
 }
 
+// So does one that fails for good: the version that waits does not start in its place first.
+func TestAVersionThatFailedOnTrialGivesWayWhileAnotherWaits(t *testing.T) {
+	for _, isKilled := range []bool{false, true} {
+		t.Run(fmt.Sprintf("killed: %v", isKilled), func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.Program("img:2", critest.ExitsAfter(8*time.Second, 7))
+				r.want(manifest("web", "img:1"))
+				r.after(time.Minute)
+				former := r.imageID()
+				r.want(watched("img:2", "restartPolicy: Never"))
+				r.after(5 * time.Second)
+				r.offline("img:3")
+				next := watched("img:3", "restartPolicy: Never")
+				r.want(next)
+				r.after(2 * time.Second)
+				r.runsImage("img:2")
+				if isKilled {
+					r.kill()
+					r.start()
+					r.want(next)
+				}
+				r.after(10 * time.Second)
+				r.runsID(former)
+				if texts := r.rollbacks(); len(texts) != 1 || !strings.Contains(texts[0], "(img:2): it has failed: container c ended with exit code 7") {
+					t.Errorf("events %q", texts)
+				}
+				r.AddImage("img:3")
+				r.after(10 * time.Minute)
+				r.runsImage("img:3")
+			})
+		})
+	}
+}
+
 // What works meanwhile is what the version that waited goes back to.
 func TestAVersionThatWaitedGoesBackToTheOneThatWorkedMeanwhile(t *testing.T) {
 	live(t, func(r *rig) {
