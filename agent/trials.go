@@ -196,6 +196,9 @@ func (t *trials) goOn(r *podRecord, d *rollout.Decision) {
 		next = next.Again(t.offerBeside(r))
 		t.moved = append(t.moved, r)
 	}
+	if next == nil && r.Trial != nil && r.Offered == nil {
+		t.moved = append(t.moved, r) // its pod is removed, which frees the images of the former version
+	}
 	if next != r.Trial {
 		t.set(r, next)
 	}
