@@ -93,17 +93,23 @@ func (t *trials) choose(r *podRecord, s *manifests.Snapshot) *manifests.Pod {
 
 // offer returns the input for choosing the version of a pod, as its manifest gives it.
 func (t *trials) offer(r *podRecord) rollout.Offer {
-	o := rollout.Offer{New: r.Given, Given: r.Offered, Runs: t.runs(r), Policy: t.shared.Settings().UpdatePolicy, Limits: t.limitsOf(r.Given)}
+	o := rollout.Offer{New: r.Given, Given: r.Offered, Policy: t.shared.Settings().UpdatePolicy, Limits: t.limitsOf(r.Given)}
+	o.Runs, o.Ended = t.lasts(r)
 	o.Worked = r.Proof.Holds(o.Runs, time.Now(), o.Limits.Stable+t.shared.Watch.Late())
 	return o
 }
 
-// runs returns the version of a pod that runs, or that ran when its owner stopped it; nil: none.
-func (t *trials) runs(r *podRecord) *manifests.Pod {
+// lasts returns the version of a pod that runs, or that ran when its owner stopped it, as runs, and as
+// ended if it has ended; nil: none.
+func (t *trials) lasts(r *podRecord) (runs, ended *manifests.Pod) {
 	now := r.Record
 	now.Accepted = t.table.Admitted(r.Key)
 	now.Over = now.Accepted != nil && t.table.Runs(r.Key) == nil
-	return now.Present()
+	p, over := now.Identity()
+	if over {
+		return nil, p
+	}
+	return p, nil
 }
 
 // ofNext returns the trial of the version that the manifest gives beside one that has shown that it
@@ -190,6 +196,9 @@ func (t *trials) goOn(r *podRecord, d *rollout.Decision) {
 		next = next.Again(t.offerBeside(r))
 		t.moved = append(t.moved, r)
 	}
+	if next == nil && r.Trial != nil && r.Offered == nil {
+		t.moved = append(t.moved, r) // its pod is removed, which frees the images of the former version
+	}
 	if next != r.Trial {
 		t.set(r, next)
 	}
@@ -212,10 +221,11 @@ func (t *trials) interrupt() {
 	}
 }
 
-// forget ends the trials of pods that no manifest gives. isComplete: all manifests were read.
+// forget ends the trials of pods that no manifest gives and of which nothing is left. isComplete: all
+// manifests were read. Other trials last until the removal of their pods, which may wait.
 func (t *trials) forget(isComplete bool) {
 	for _, r := range t.pods.all {
-		if r.Trial != nil && r.Offered == nil && (r.Gone || isComplete) {
+		if r.Trial != nil && r.Offered == nil && !r.IsThere() && (r.Gone || isComplete) {
 			t.set(r, nil)
 		}
 	}

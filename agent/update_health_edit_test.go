@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -188,6 +189,40 @@ func TestAVersionOnTrialGivesWayWhileAnotherWaits(t *testing.T) {
 	}
 }
 
+// So does one that fails for good: the version that waits does not start in its place first.
+func TestAVersionThatFailedOnTrialGivesWayWhileAnotherWaits(t *testing.T) {
+	for _, isKilled := range []bool{false, true} {
+		t.Run(fmt.Sprintf("killed: %v", isKilled), func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.Program("img:2", critest.ExitsAfter(8*time.Second, 7))
+				r.want(manifest("web", "img:1"))
+				r.after(time.Minute)
+				former := r.imageID()
+				r.want(watched("img:2", "restartPolicy: Never"))
+				r.after(5 * time.Second)
+				r.offline("img:3")
+				next := watched("img:3", "restartPolicy: Never")
+				r.want(next)
+				r.after(2 * time.Second)
+				r.runsImage("img:2")
+				if isKilled {
+					r.kill()
+					r.start()
+					r.want(next)
+				}
+				r.after(10 * time.Second)
+				r.runsID(former)
+				if texts := r.rollbacks(); len(texts) != 1 || !strings.Contains(texts[0], "(img:2): it has failed: container c ended with exit code 7") {
+					t.Errorf("events %q", texts)
+				}
+				r.AddImage("img:3")
+				r.after(10 * time.Minute)
+				r.runsImage("img:3")
+			})
+		})
+	}
+}
+
 // What works meanwhile is what the version that waited goes back to.
 func TestAVersionThatWaitedGoesBackToTheOneThatWorkedMeanwhile(t *testing.T) {
 	live(t, func(r *rig) {
@@ -207,6 +242,57 @@ func TestAVersionThatWaitedGoesBackToTheOneThatWorkedMeanwhile(t *testing.T) {
 		r.runsID(former)
 		r.isBack(former, "(img:3): it was not ready within 30s")
 	})
+}
+
+// A removal that waits, as the pod is held, ends no trial: the manifest may come back meanwhile.
+func TestARemovalThatWaitsEndsNoTrial(t *testing.T) {
+	for _, row := range []struct {
+		name, given string
+		lasts       time.Duration // how long the version has run when its manifest goes
+	}{
+		{"while the version is on trial", unready("img:2"), 5 * time.Second},
+		{"once it gave way", unready("img:2"), time.Minute},
+		{"once it gave way, and comes back as the former one", manifest("web", "img:1"), time.Minute},
+	} {
+		for _, isKilled := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, killed: %v", row.name, isKilled), func(t *testing.T) {
+				live(t, func(r *rig) {
+					answers(r, "readiness")
+					r.want(manifest("web", "img:1"))
+					r.after(time.Minute)
+					former := r.imageID()
+					r.want(unready("img:2"))
+					r.after(row.lasts)
+					started := r.containerIDs()
+					r.holds("web", "audit", "")
+					r.want()
+					if isKilled {
+						r.kill()
+						r.start()
+						r.want()
+					}
+					r.after(10 * time.Minute)
+					if now := r.containerIDs(); !slices.Equal(now, started) {
+						t.Errorf("there is %v, and was %v", now, started)
+					}
+					r.want(row.given)
+					r.after(time.Minute)
+					r.runsID(former)
+					r.releases("web")
+					started = r.containerIDs()
+					r.after(time.Hour)
+					if now := r.containerIDs(); !slices.Equal(now, started) {
+						t.Errorf("there is %v, and was %v", now, started)
+					}
+					r.want()
+					r.after(time.Minute)
+					if n := r.updateRecords(); n != 0 {
+						t.Errorf("%d records are left", n)
+					}
+				})
+			})
+		}
+	}
 }
 
 // What an edit of a stopped pod starts takes the place of a version that worked, too.

@@ -265,6 +265,32 @@ func TestPullsDoNotCountAgainstAVersion(t *testing.T) {
 	})
 }
 
+// Nor are those that fail, and those of one container while another one runs already.
+func TestPullsThatFailDoNotCountAgainstAVersion(t *testing.T) {
+	for name, image := range map[string]string{"of the only container": "img:9", "beside another container": "img:2"} {
+		for _, isSlow := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, slow: %v", name, isSlow), func(t *testing.T) {
+				live(t, func(r *rig) {
+					if isSlow {
+						r.OnPull("img:9", 5*time.Minute, nil)
+					} else {
+						r.offline("img:9")
+					}
+					r.want(manifest("web", "img:1"))
+					next := strings.Replace(watched(image, "hostname: other"), "annotations: {", "annotations: {monopod.update: stop-first, ", 1)
+					r.want(strings.Replace(next, "containers: [", `containers: [{name: d, image: "img:9"}, `, 1))
+					r.after(10 * time.Minute)
+					r.online("img:9")
+					r.after(10 * time.Minute)
+					if texts := r.rollbacks(); len(texts) != 0 || !r.status("default/web-n").ContainerStatuses[0].Ready {
+						t.Errorf("events %q, status %+v", texts, r.status("default/web-n").ContainerStatuses)
+					}
+				})
+			})
+		}
+	}
+}
+
 func TestAnAbsentRuntimeDoesNotCountAgainstAVersion(t *testing.T) {
 	live(t, func(r *rig) {
 		a := answers(r, "readiness")

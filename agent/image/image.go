@@ -41,6 +41,11 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
+// IsPull reports whether the image could not be pulled, and will be pulled again.
+func (e *Error) IsPull() bool {
+	return e.Reason == ErrImagePull || e.Reason == ImagePullBackOff || e.Reason == ErrNoRegistry
+}
+
 // Words returns which image cannot be had, and why, whether it is tried just now or waited for.
 func (e *Error) Words() string {
 	switch e.Reason {

@@ -1,6 +1,10 @@
 package plan
 
 import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
 	"monopod/agent/checkpoint"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
@@ -25,14 +29,26 @@ func (s *Facts) FollowsDesired() bool {
 	return true
 }
 
-// FetchesForUpdate reports whether a container waits for the image of its new version.
-func (s *Facts) FetchesForUpdate() bool {
-	for name := range s.Fetching {
-		if n := s.Instance().Newest(name); n != nil && n.Outdated {
+// AwaitsImage reports whether a container of which this version has made none yet waits for its
+// image: it is being pulled, or will be pulled again. last is the last report of the pod.
+func (s *Facts) AwaitsImage(last *v1.PodStatus) bool {
+	for _, c := range podspec.AllContainers(s.Pod.Pod) {
+		_, isPulled := s.Fetching[c.Name]
+		if (isPulled || s.Failures[c.Name].Pulls) && !s.made(c.Name, last) {
 			return true
 		}
 	}
 	return false
+}
+
+// made reports whether this version has made a container of this name.
+func (s *Facts) made(name string, last *v1.PodStatus) bool {
+	n := s.Instance().Newest(name)
+	if n != nil {
+		return !n.Outdated
+	}
+	return last != nil && slices.ContainsFunc(slices.Concat(last.InitContainerStatuses, last.ContainerStatuses),
+		func(c v1.ContainerStatus) bool { return c.Name == name && wasMade(c) })
 }
 
 // RestartsByOthers reports whether a container of the pod is stopped, or is to start again, for a

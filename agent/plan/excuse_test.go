@@ -49,6 +49,8 @@ func TestWhetherAllIsOfTheDesiredVersion(t *testing.T) {
 		return plantest.With(c, func(c *pleg.Container) { c.Outdated = true })
 	}
 	fetches := func(s *plan.Facts) { s.Fetching = map[string]plan.Pull{"a": {}} }
+	pulls := func(s *plan.Facts) { s.Failures = map[string]plan.Failure{"a": {Pulls: true}} }
+	fails := func(s *plan.Facts) { s.Failures = map[string]plan.Failure{"a": {}} }
 	for _, row := range []struct {
 		name           string
 		here           *pleg.Instance
@@ -60,6 +62,11 @@ func TestWhetherAllIsOfTheDesiredVersion(t *testing.T) {
 		{"the former one still runs", world(outdated(up("a", 0))), nil, false, false},
 		{"the former one has ended", world(outdated(exit("a", 0, 0, 0, ""))), nil, true, false},
 		{"the former one has ended, and the image is being pulled", world(outdated(exit("a", 0, 0, 0, ""))), fetches, true, true},
+		{"its image is being pulled", world(), fetches, true, true},
+		{"and could not be pulled so far", world(), pulls, true, true},
+		{"beside another one that runs", world(up("b", 0)), pulls, true, true},
+		{"it fails for another reason", world(), fails, true, false},
+		{"it crashed, and its image could not be pulled again", world(exit("a", 0, 1, 0, "")), pulls, true, false},
 		{"it crashed, and its image is being pulled", world(exit("a", 0, 1, 0, "")), fetches, true, false},
 		{"it is not accepted", world(up("a", 0)), func(s *plan.Facts) { s.Unaccepted = s.Now.Add(time.Second) }, false, false},
 		{"another one is accepted", world(up("a", 0)), func(s *plan.Facts) { s.Checkpoint().Digest = "another" }, false, false},
@@ -68,7 +75,7 @@ func TestWhetherAllIsOfTheDesiredVersion(t *testing.T) {
 		if got := s.FollowsDesired(); got != row.follows {
 			t.Errorf("%s: it follows: %v", row.name, got)
 		}
-		if got := s.FetchesForUpdate(); got != row.waits {
+		if got := s.AwaitsImage(nil); got != row.waits {
 			t.Errorf("%s: it waits for an image: %v", row.name, got)
 		}
 	}

@@ -21,9 +21,11 @@ func (s *Facts) Made(last *v1.PodStatus) bool {
 			return true
 		}
 	}
-	return last != nil && slices.ContainsFunc(slices.Concat(last.InitContainerStatuses, last.ContainerStatuses),
-		func(c v1.ContainerStatus) bool { return c.ContainerID != "" || c.RestartCount > 0 })
+	return last != nil && slices.ContainsFunc(slices.Concat(last.InitContainerStatuses, last.ContainerStatuses), wasMade)
 }
+
+// wasMade reports whether a container was ever created.
+func wasMade(c v1.ContainerStatus) bool { return c.ContainerID != "" || c.RestartCount > 0 }
 
 // OperationOf returns what a pass over a pod is for, in the kubelet's terms; changed: the update
 // differs from the one before.

@@ -62,6 +62,7 @@ type Failure struct {
 	Object string // see Action.Object
 	Retry  time.Time
 	Image  string    // which image is missing and why, in words; "": another failure
+	Pulls  bool      // that image will be pulled again
 	Count  int       // in a row
 	IsDisk bool      // the disk of the root dir takes no data
 	Busy   time.Time // since when the runtime is busy with the object; zero: it is not

@@ -62,6 +62,10 @@ func decide(r *Record, w *World) Decision {
 		return halted(r, ByOwner, StoppedWhy)
 	case waits:
 		return inTurn(r, why, until, w)
+	case r.awaitsVerdict(w):
+		d := Decision{Keeps: true}
+		r.waitBeside(&d, w)
+		return d
 	case r.isInPlace(w):
 		return Decision{Run: r.Offered, Replaces: true}
 	}
@@ -91,8 +95,13 @@ func (d Decision) terminated(r *Record, w *World) Decision {
 func (d Decision) goesOn(r *Record, w *World) Decision {
 	t := r.Trial
 	switch {
+	case d.Removes && d.Run == nil:
+		t = nil
 	case d.Halt.Reason != "":
 		t = t.Halted()
+	case d.Removes && t.IsOn(): // the manifest may come back while the removal waits; until then there is nothing to offer
+		d.Trial = t.Interrupted()
+		return d
 	case r.Offered != nil && manifests.Same(d.Run, r.Offered):
 		t = t.Started(r.Offered, w.Limits(r.Offered), w.Policy)
 	}
@@ -120,6 +129,14 @@ func (r *Record) isFit(t *Trial, w *World) bool {
 	runs := r.Running()
 	return t.Unfit && !t.Worked && t.isTried(r.Offered) && runs != nil && runs.Digest == t.Former.Digest &&
 		r.Proof.Holds(runs, w.Now.Wall, w.Limits(t.Tried).Stable+w.Late)
+}
+
+// awaitsVerdict reports whether the accepted version has ended on trial, before that has a result,
+// while another one is offered. That one would start in its place and end the trial; but if it failed,
+// the former version comes first.
+func (r *Record) awaitsVerdict(w *World) bool {
+	t := r.Trial
+	return r.Over && t.awaitsVerdict(r.Accepted) && !t.isTried(r.Offered) && w.Limits(t.Tried).Within > 0
 }
 
 // unread keeps a pod for which it is not known yet whether a manifest gives it.

@@ -162,6 +162,7 @@ func sized(cpu string) *manifests.Pod {
 func TestDecide(t *testing.T) {
 	restarts := func(p *v1.Pod) { p.UID, p.Spec.RestartPolicy = v1st.UID, v1.RestartPolicyAlways }
 	inPlace := running(version("one", restarts))
+	failedBeside := changed(running(v2nd), ended, func(r *Record) { r.Offered = version("three") })
 	inPlace.Offered = version("two", restarts)
 	foreign := version("win", func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Windows} })
 	for _, row := range []struct {
@@ -270,6 +271,8 @@ func TestDecide(t *testing.T) {
 		{"nor one of which nothing was seen", changed(running(v2nd), tried(update.Health{}, 0)), worldOf(), "run two, take its room"},
 		{"nor one that is not on trial yet", changed(running(v1st), tried(unready, 0), waitsForDisk), worldOf(), "run one, take its room"},
 		{"one that has ended is healthy", changed(running(v2nd), tried(update.Health{Seen: true, Succeeded: true}, 0)), worldOf(), "run two, take its room; trial: healthy"},
+		{"or failed, while another waits, which starts after that", changed(failedBeside, tried(update.Health{Seen: true, Failed: true}, 0)), worldOf(), "run two, prepare three; waits by Preparing; trial: rolls back; again in 10s"},
+		{"which it does at once if the one on trial succeeded", changed(failedBeside, tried(update.Health{Seen: true, Succeeded: true}, 0)), worldOf(), "run three, take its room"},
 		{"one whose time is over rolls back, as soon as that is on disk", changed(running(v2nd), tried(unready, 30*time.Second)), worldOf(), "run two, take its room; trial: rolls back; again in 10s"},
 		{"until then it runs", changed(running(v2nd), gaveWay(time.Second)), worldOf(), "run two, take its room; again in 9s"},
 		{"at most until the time of the disk is over", changed(running(v2nd), gaveWay(fileWithin)), worldOf(), "run two, take its room; trial: overdue"},

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -53,6 +54,7 @@ type Offer struct {
 	New    *manifests.Pod // as its manifest gives it
 	Given  *manifests.Pod // the last choice; nil: none since the agent started
 	Runs   *manifests.Pod // the version that runs, or ran when its owner stopped it, and has not ended; nil: none
+	Ended  *manifests.Pod // the version that ran last, if it has ended; nil: Runs, or none
 	Unread bool           // New is from its checkpoint: the content of its manifest is not known
 	Limits update.Limits  // the limits of New
 	Policy string         // the update policy, see update.Planned
@@ -89,12 +91,12 @@ func (t *Trial) Candidate(o Offer) (*manifests.Pod, *Trial) {
 	return next.until(o), next
 }
 
-// isOf reports whether the version that runs is on trial, or has just failed, while the manifest
-// gives another one. That one may have to wait: until it starts the trial goes on, so that a version
-// that does not work gives way meanwhile. A version that comes after the verdict ends the trial.
+// isOf reports whether the version that runs is on trial, or has just failed or ended, while the
+// manifest gives another one. That one may have to wait: until it starts the trial goes on, so that a
+// version that does not work gives way meanwhile. A version that comes after the verdict ends the trial.
 func (t *Trial) isOf(o Offer) bool {
 	switch {
-	case !t.isTried(o.Runs) || t.Unfit || t.Asked != nil || t.Pinned == nil:
+	case !t.isTried(cmp.Or(o.Runs, o.Ended)) || t.Unfit || t.Asked != nil || t.Pinned == nil:
 		return false
 	case t.Reason == "":
 		return t.Safe
@@ -258,6 +260,18 @@ func (t *Trial) Reserves() bool {
 // IsBack reports whether p is the former version that replaces its failed successor.
 func (t *Trial) IsBack(p *manifests.Pod) bool {
 	return t.isRolledBack() && t.isPinned(p)
+}
+
+// awaitsVerdict reports whether p is the version on trial, of which it is not decided yet whether it
+// works.
+func (t *Trial) awaitsVerdict(p *manifests.Pod) bool {
+	return t.isTriedSafely(p) && !t.Health.Succeeded && !t.Judged
+}
+
+// isTriedSafely reports whether p is on trial, or was found not to work, and there is a version to
+// go back to.
+func (t *Trial) isTriedSafely(p *manifests.Pod) bool {
+	return t != nil && t.isTried(p) && t.Safe && !t.Unfit && t.Asked == nil
 }
 
 // isRolledBack reports whether the tried version is to give way, which is recorded.

@@ -146,10 +146,10 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 		f.Retry = time.Now().Add(time.Minute)
 	}
 	var i *image.Error
-	f.Image = ""
+	f.Image, f.Pulls = "", false
 	if errors.As(err, &i) {
 		f.Waiting, f.Retry = plan.ImageFailure(i)
-		f.Image = i.Words()
+		f.Image, f.Pulls = i.Words(), i.IsPull()
 		what = "image pull"
 	}
 	w.keepFailure(a, f)

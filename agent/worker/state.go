@@ -69,7 +69,7 @@ func health(s *plan.Facts, st *v1.PodStatus, isReady, isUnmade bool) update.Heal
 	}
 	_, offline := s.NetworkWait()
 	h := update.HealthOf(s.Pod.Pod, st, isReady)
-	h.Waits = offline || isUnmade && (len(s.Fetching) > 0 || s.Failures[plan.SandboxFailure].IsDisk) || s.FetchesForUpdate()
+	h.Waits = offline || isUnmade && s.Failures[plan.SandboxFailure].IsDisk || s.AwaitsImage(st)
 	h.Excused = s.RestartsByOthers()
 	return h
 }
