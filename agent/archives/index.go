@@ -3,6 +3,7 @@ package archives
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -62,6 +63,8 @@ type contents struct {
 
 // ReadIndex reads the tar of an archive, not compressed, to its end. arch is the machine's in Go's
 // words: of an image for several machines it is the one for this. If r can seek, layers are skipped.
+// Beside an error the index has the names of the images, as far as they are known: who has given the
+// archive to a runtime takes these back.
 func ReadIndex(r io.Reader, arch string) (Index, error) {
 	c := &contents{files: map[string]bool{}, docs: map[string][]byte{}}
 	err := c.read(tar.NewReader(r))
@@ -199,19 +202,18 @@ func (c *contents) docker(arch string) (Index, error) {
 		return Index{}, err
 	}
 	out := Index{Format: Docker}
+	var wrong error
 	for _, i := range all {
 		for _, name := range i.RepoTags {
 			image, err := c.image(name, path.Clean(i.Config), i.Layers, arch)
-			if err != nil {
-				return Index{}, err
-			}
-			out.Images = append(out.Images, image)
+			out.Images, wrong = append(out.Images, image), cmp.Or(wrong, err)
 		}
 	}
-	return out.named()
+	return out.named(wrong)
 }
 
-// image checks that all files of an image are there. config is the file of its config.
+// image checks that all files of an image are there. config is the file of its config. Beside an
+// error the image has its name, if that is one.
 func (c *contents) image(name, config string, layers []string, arch string) (Image, error) {
 	full, err := fullName(name)
 	if err != nil {
@@ -219,13 +221,13 @@ func (c *contents) image(name, config string, layers []string, arch string) (Ima
 	}
 	for _, file := range layers {
 		if !c.files[path.Clean(file)] {
-			return Image{}, fmt.Errorf("it lacks %s of its image %s: save it again", plain(file), name)
+			return Image{Name: full}, fmt.Errorf("it lacks %s of its image %s: save it again", plain(file), name)
 		}
 	}
 	var is platform
 	err = c.parse(config, &is)
 	if err != nil {
-		return Image{}, fmt.Errorf("of its image %s: %w", name, err)
+		return Image{Name: full}, fmt.Errorf("of its image %s: %w", name, err)
 	}
 	id := fmt.Sprintf("sha256:%x", sha256.Sum256(c.docs[config]))
 	return Image{Name: full, ID: id, As: name}, is.check(name, arch)
@@ -240,12 +242,14 @@ func fullName(name string) (string, error) {
 	return n.Canonical(), nil
 }
 
-// named returns the index, unless it names no image.
-func (i Index) named() (Index, error) {
-	if len(i.Images) == 0 {
-		return Index{}, errNoName
+// named returns the index, and what is wrong with it: it may name no image.
+func (i Index) named(wrong error) (Index, error) {
+	unnamed := func(i Image) bool { return i.Name == "" }
+	i.Images = slices.DeleteFunc(i.Images, unnamed)
+	if wrong == nil && len(i.Images) == 0 {
+		wrong = errNoName
 	}
-	return i, nil
+	return i, wrong
 }
 
 // descriptor refers to a file of an OCI image layout.
@@ -278,18 +282,16 @@ func (c *contents) oci(arch string) (Index, error) {
 		return Index{}, err
 	}
 	out := Index{Format: OCI}
+	var wrong error
 	for _, d := range top.Manifests {
 		name := nameOf(d)
 		if name == "" {
 			continue
 		}
 		image, err := c.resolve(d, name, arch, 0)
-		if err != nil {
-			return Index{}, err
-		}
-		out.Images = append(out.Images, image)
+		out.Images, wrong = append(out.Images, image), cmp.Or(wrong, err)
 	}
-	return out.named()
+	return out.named(wrong)
 }
 
 func nameOf(d descriptor) string {
@@ -304,7 +306,7 @@ func nameOf(d descriptor) string {
 // maxDepth bounds indexes in indexes.
 const maxDepth = 4
 
-// resolve follows an image's descriptor to its config.
+// resolve follows an image's descriptor to its config. Its errors are as image's.
 func (c *contents) resolve(d descriptor, name, arch string, depth int) (Image, error) {
 	full, err := fullName(name)
 	if err != nil {
@@ -316,7 +318,7 @@ func (c *contents) resolve(d descriptor, name, arch string, depth int) (Image, e
 	var m manifest
 	err = c.parse(d.file(), &m)
 	if err != nil {
-		return Image{}, fmt.Errorf("of its image %s: %w", name, err)
+		return Image{Name: full}, fmt.Errorf("of its image %s: %w", name, err)
 	}
 	if len(m.Manifests) == 0 || depth == maxDepth {
 		var layers []string
@@ -329,7 +331,7 @@ func (c *contents) resolve(d descriptor, name, arch string, depth int) (Image, e
 		return d.Platform == nil || d.Platform.Architecture == arch && d.Platform.OS == "linux"
 	})
 	if at < 0 {
-		return Image{}, fmt.Errorf("its image %s is for other machines than linux/%s: save that of --platform linux/%[2]s", name, arch)
+		return Image{Name: full}, fmt.Errorf("its image %s is for other machines than linux/%s: save that of --platform linux/%[2]s", name, arch)
 	}
 	return c.resolve(m.Manifests[at], name, arch, depth+1)
 }
