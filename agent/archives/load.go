@@ -56,7 +56,7 @@ func loadFrom(ctx context.Context, c *cri.Client, importer Importer, in io.Reade
 		err = shown(ctx, c, index)
 	}
 	if err != nil {
-		err = errors.Join(err, before.restore(context.WithoutCancel(ctx), c, importer, index))
+		err = errors.Join(err, before.restore(ctx, c, importer, index))
 	}
 	return namesOf(index), err
 }

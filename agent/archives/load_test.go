@@ -61,3 +61,23 @@ func TestOfWhatCannotRunHereNothingStaysFromStandardInput(t *testing.T) {
 		}
 	}
 }
+
+// Ctrl-C ends the program that imports, and the names that it took go back.
+func TestAnImportThatIsInterruptedTakesNoName(t *testing.T) {
+	dir := t.TempDir()
+	path := put(t, dir, "app.tar", tarOf(ociOf(app, arch)))
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(t, dir)
+		b.runtime.AddImage(app)
+		first := b.idNow(t, app)
+		ctx, interrupt := context.WithCancel(t.Context())
+		index := Index{Format: OCI, Images: []Image{{Name: app, ID: idOf(arch), As: app}}}
+		err := importFile(ctx, b.config.CRI, takesNames{b, []string{app}, context.Canceled, interrupt}, path, index)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		if now := b.idNow(t, app); now != first {
+			t.Errorf("the name means %q, want %s", now, first)
+		}
+	})
+}
