@@ -49,6 +49,7 @@ const (
 // Errors of archives, in sentences with a remedy.
 var (
 	errCut    = errors.New("it ends too early: copy it again")
+	errDamage = errors.New("it is damaged: copy it again")
 	errNoTar  = errors.New("it is no archive of images: make one with docker save, or skopeo copy to oci-archive:FILE:NAME")
 	errNoName = errors.New("it names no image: save it again with a full name, as docker save NAME or skopeo copy to oci-archive:FILE:NAME do")
 	errLarge  = errors.New("it has more files, or larger descriptions of images, than can be read: make one archive of each image")
@@ -101,14 +102,12 @@ func (c *contents) read(t *tar.Reader) error {
 // readError returns what an error of the reader means.
 func (c *contents) readError(err error) error {
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errCut
 	case errors.Is(err, tar.ErrHeader) && len(c.files) == 0:
 		return errNoTar
 	case errors.Is(err, tar.ErrHeader):
-		return errors.New("it is damaged: copy it again")
+		return errDamage
 	}
-	return err
+	return inWords(err)
 }
 
 // take takes one file of the archive.
