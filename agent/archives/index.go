@@ -55,9 +55,9 @@ var (
 	errLarge  = errors.New("it has more files, or larger descriptions of images, than can be read: make one archive of each image")
 )
 
-// contents are the names of the files of an archive, and the small documents among them.
+// contents are the sizes of the files of an archive by their names, and the small documents among them.
 type contents struct {
-	files map[string]bool
+	files map[string]int64
 	docs  map[string][]byte
 	kept  int
 }
@@ -67,18 +67,23 @@ type contents struct {
 // Beside an error the index has the names of the images, as far as they are known: who has given the
 // archive to a runtime takes these back.
 func ReadIndex(r io.Reader, arch string) (Index, error) {
-	c := &contents{files: map[string]bool{}, docs: map[string][]byte{}}
+	c := &contents{files: map[string]int64{}, docs: map[string][]byte{}}
 	err := c.read(tar.NewReader(r))
 	if err != nil {
 		return Index{}, err
 	}
 	switch {
-	case c.files["oci-layout"] && c.files["index.json"]:
+	case c.has("oci-layout") && c.has("index.json"):
 		return c.oci(arch)
-	case c.files["manifest.json"]:
+	case c.has("manifest.json"):
 		return c.docker(arch)
 	}
 	return Index{}, errNoTar
+}
+
+func (c *contents) has(name string) bool {
+	_, has := c.files[name]
+	return has
 }
 
 func (c *contents) read(t *tar.Reader) error {
@@ -116,7 +121,7 @@ func (c *contents) take(h *tar.Header, r io.Reader) error {
 	if h.Typeflag == tar.TypeDir {
 		return nil
 	}
-	c.files[name] = true
+	c.files[name] = h.Size
 	c.kept += len(name)
 	if c.kept > maxKept {
 		return errLarge
@@ -150,7 +155,10 @@ func document(r io.Reader, size int64) ([]byte, error) {
 // parse decodes a document of the archive.
 func (c *contents) parse(name string, into any) error {
 	doc, has := c.docs[name]
-	if !has {
+	switch {
+	case c.files[name] > maxDocument:
+		return errLarge
+	case !has:
 		return fmt.Errorf("it lacks %s: save it again", plain(name))
 	}
 	err := json.NewDecoder(bytes.NewReader(doc)).Decode(into)
@@ -219,7 +227,7 @@ func (c *contents) image(name, config string, layers []string, arch string) (Ima
 		return Image{}, err
 	}
 	for _, file := range layers {
-		if !c.files[path.Clean(file)] {
+		if !c.has(path.Clean(file)) {
 			return Image{Name: full}, fmt.Errorf("it lacks %s of its image %s: save it again", plain(file), name)
 		}
 	}
