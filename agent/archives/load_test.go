@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // takesNames is an importer that gives the runtime other images under these names, as ctr does before
@@ -80,4 +81,40 @@ func TestAnImportThatIsInterruptedTakesNoName(t *testing.T) {
 			t.Errorf("the name means %q, want %s", now, first)
 		}
 	})
+}
+
+// idle has nothing to read until free is closed. The first read of it calls asked.
+type idle struct {
+	asked func()
+	free  chan struct{}
+}
+
+func (i idle) Read([]byte) (int, error) {
+	i.asked()
+	<-i.free
+	return 0, io.EOF
+}
+
+// Ctrl-C ends a load also while who writes to standard input has nothing to say.
+func TestALoadEndsThoughItsWriterIsIdle(t *testing.T) {
+	content := tarOf(ociOf(app, arch))
+	for what, half := range map[string][]byte{"plain": content[:4000], "gzip": gzipped(content)[:100], "zstd": zstandard(t, content)[:100]} {
+		b := newBox(t, t.TempDir())
+		ctx, interrupt := context.WithCancel(t.Context())
+		writer := idle{interrupt, make(chan struct{})}
+		over := make(chan error, 1)
+		go func() {
+			_, err := loadFrom(ctx, b.config.CRI, takesNames{b, nil, context.Canceled, func() {}}, io.MultiReader(bytes.NewReader(half), writer))
+			over <- err
+		}()
+		select {
+		case err := <-over:
+			if err == nil {
+				t.Errorf("%s: it is loaded", what)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s: it waits for the writer", what)
+		}
+		close(writer.free)
+	}
 }
