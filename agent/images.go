@@ -33,18 +33,26 @@ func (a *Agent) removeImage(ctx context.Context, q url.Values) (any, error) {
 	return removed([]*image.Entry{e}), nil
 }
 
-// pruneImages removes all images that nothing needs.
+// pruneAnswer is how long one request removes images; the next one continues.
+const pruneAnswer = 10 * time.Second
+
+// pruneImages removes images that nothing needs.
 func (a *Agent) pruneImages(ctx context.Context, q url.Values) (any, error) {
 	former, err := a.formerImages(ctx)
 	if err != nil {
 		return nil, err
 	}
 	dry, _ := strconv.ParseBool(q.Get("dry-run"))
-	all, err := a.images.Prune(ctx, former, dry)
+	done, err := a.images.Prune(ctx, former, dry, pruneAnswer)
 	if err != nil {
-		return nil, refusal(err)
+		return nil, err
 	}
-	return removed(all), nil
+	all := removed(done.Removed)
+	all.More = done.More
+	for _, err := range done.Failed {
+		all.Failed = append(all.Failed, err.Error())
+	}
+	return all, nil
 }
 
 // formerImages returns the images of all versions that a pod may be rolled back to.

@@ -20,6 +20,10 @@ const (
 	recheck  = time.Minute            // how often the runtime is asked whether it still has the images
 	askAgain = 100 * time.Millisecond // CRI learns from an event what was imported
 	showIn   = 10 * time.Second
+
+	// restoreIn bounds what takes an import back. The end of the import does not interrupt that: Ctrl-C
+	// would leave names with an image that may not be whole.
+	restoreIn = 10 * time.Second
 )
 
 // importAll imports one archive after the other.
@@ -282,6 +286,8 @@ func shown(ctx context.Context, c *cri.Client, index Index) error {
 // restore removes what a failed import has left: images that were not there before. Names that it
 // has taken from others are given back.
 func (b present) restore(ctx context.Context, c *cri.Client, importer Importer, index Index) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreIn)
+	defer cancel()
 	var failed []error
 	for _, i := range index.Images {
 		is, err := c.Image(ctx, &rt.ImageSpec{Image: i.Name})

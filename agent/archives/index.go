@@ -3,6 +3,7 @@ package archives
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -48,33 +49,41 @@ const (
 // Errors of archives, in sentences with a remedy.
 var (
 	errCut    = errors.New("it ends too early: copy it again")
+	errDamage = errors.New("it is damaged: copy it again")
 	errNoTar  = errors.New("it is no archive of images: make one with docker save, or skopeo copy to oci-archive:FILE:NAME")
 	errNoName = errors.New("it names no image: save it again with a full name, as docker save NAME or skopeo copy to oci-archive:FILE:NAME do")
 	errLarge  = errors.New("it has more files, or larger descriptions of images, than can be read: make one archive of each image")
 )
 
-// contents are the names of the files of an archive, and the small documents among them.
+// contents are the sizes of the files of an archive by their names, and the small documents among them.
 type contents struct {
-	files map[string]bool
+	files map[string]int64
 	docs  map[string][]byte
 	kept  int
 }
 
 // ReadIndex reads the tar of an archive, not compressed, to its end. arch is the machine's in Go's
 // words: of an image for several machines it is the one for this. If r can seek, layers are skipped.
+// Beside an error the index has the names of the images, as far as they are known: who has given the
+// archive to a runtime takes these back.
 func ReadIndex(r io.Reader, arch string) (Index, error) {
-	c := &contents{files: map[string]bool{}, docs: map[string][]byte{}}
+	c := &contents{files: map[string]int64{}, docs: map[string][]byte{}}
 	err := c.read(tar.NewReader(r))
 	if err != nil {
 		return Index{}, err
 	}
 	switch {
-	case c.files["oci-layout"] && c.files["index.json"]:
+	case c.has("oci-layout") && c.has("index.json"):
 		return c.oci(arch)
-	case c.files["manifest.json"]:
+	case c.has("manifest.json"):
 		return c.docker(arch)
 	}
 	return Index{}, errNoTar
+}
+
+func (c *contents) has(name string) bool {
+	_, has := c.files[name]
+	return has
 }
 
 func (c *contents) read(t *tar.Reader) error {
@@ -98,14 +107,12 @@ func (c *contents) read(t *tar.Reader) error {
 // readError returns what an error of the reader means.
 func (c *contents) readError(err error) error {
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errCut
 	case errors.Is(err, tar.ErrHeader) && len(c.files) == 0:
 		return errNoTar
 	case errors.Is(err, tar.ErrHeader):
-		return errors.New("it is damaged: copy it again")
+		return errDamage
 	}
-	return err
+	return inWords(err)
 }
 
 // take takes one file of the archive.
@@ -114,7 +121,7 @@ func (c *contents) take(h *tar.Header, r io.Reader) error {
 	if h.Typeflag == tar.TypeDir {
 		return nil
 	}
-	c.files[name] = true
+	c.files[name] = h.Size
 	c.kept += len(name)
 	if c.kept > maxKept {
 		return errLarge
@@ -148,7 +155,10 @@ func document(r io.Reader, size int64) ([]byte, error) {
 // parse decodes a document of the archive.
 func (c *contents) parse(name string, into any) error {
 	doc, has := c.docs[name]
-	if !has {
+	switch {
+	case c.files[name] > maxDocument:
+		return errLarge
+	case !has:
 		return fmt.Errorf("it lacks %s: save it again", plain(name))
 	}
 	err := json.NewDecoder(bytes.NewReader(doc)).Decode(into)
@@ -199,33 +209,32 @@ func (c *contents) docker(arch string) (Index, error) {
 		return Index{}, err
 	}
 	out := Index{Format: Docker}
+	var wrong error
 	for _, i := range all {
 		for _, name := range i.RepoTags {
 			image, err := c.image(name, path.Clean(i.Config), i.Layers, arch)
-			if err != nil {
-				return Index{}, err
-			}
-			out.Images = append(out.Images, image)
+			out.Images, wrong = append(out.Images, image), cmp.Or(wrong, err)
 		}
 	}
-	return out.named()
+	return out.named(wrong)
 }
 
-// image checks that all files of an image are there. config is the file of its config.
+// image checks that all files of an image are there. config is the file of its config. Beside an
+// error the image has its name, if that is one.
 func (c *contents) image(name, config string, layers []string, arch string) (Image, error) {
 	full, err := fullName(name)
 	if err != nil {
 		return Image{}, err
 	}
 	for _, file := range layers {
-		if !c.files[path.Clean(file)] {
-			return Image{}, fmt.Errorf("it lacks %s of its image %s: save it again", plain(file), name)
+		if !c.has(path.Clean(file)) {
+			return Image{Name: full}, fmt.Errorf("it lacks %s of its image %s: save it again", plain(file), name)
 		}
 	}
 	var is platform
 	err = c.parse(config, &is)
 	if err != nil {
-		return Image{}, fmt.Errorf("of its image %s: %w", name, err)
+		return Image{Name: full}, fmt.Errorf("of its image %s: %w", name, err)
 	}
 	id := fmt.Sprintf("sha256:%x", sha256.Sum256(c.docs[config]))
 	return Image{Name: full, ID: id, As: name}, is.check(name, arch)
@@ -240,12 +249,14 @@ func fullName(name string) (string, error) {
 	return n.Canonical(), nil
 }
 
-// named returns the index, unless it names no image.
-func (i Index) named() (Index, error) {
-	if len(i.Images) == 0 {
-		return Index{}, errNoName
+// named returns the index, and what is wrong with it: it may name no image.
+func (i Index) named(wrong error) (Index, error) {
+	unnamed := func(i Image) bool { return i.Name == "" }
+	i.Images = slices.DeleteFunc(i.Images, unnamed)
+	if wrong == nil && len(i.Images) == 0 {
+		wrong = errNoName
 	}
-	return i, nil
+	return i, wrong
 }
 
 // descriptor refers to a file of an OCI image layout.
@@ -278,18 +289,16 @@ func (c *contents) oci(arch string) (Index, error) {
 		return Index{}, err
 	}
 	out := Index{Format: OCI}
+	var wrong error
 	for _, d := range top.Manifests {
 		name := nameOf(d)
 		if name == "" {
 			continue
 		}
 		image, err := c.resolve(d, name, arch, 0)
-		if err != nil {
-			return Index{}, err
-		}
-		out.Images = append(out.Images, image)
+		out.Images, wrong = append(out.Images, image), cmp.Or(wrong, err)
 	}
-	return out.named()
+	return out.named(wrong)
 }
 
 func nameOf(d descriptor) string {
@@ -304,7 +313,7 @@ func nameOf(d descriptor) string {
 // maxDepth bounds indexes in indexes.
 const maxDepth = 4
 
-// resolve follows an image's descriptor to its config.
+// resolve follows an image's descriptor to its config. Its errors are as image's.
 func (c *contents) resolve(d descriptor, name, arch string, depth int) (Image, error) {
 	full, err := fullName(name)
 	if err != nil {
@@ -316,7 +325,7 @@ func (c *contents) resolve(d descriptor, name, arch string, depth int) (Image, e
 	var m manifest
 	err = c.parse(d.file(), &m)
 	if err != nil {
-		return Image{}, fmt.Errorf("of its image %s: %w", name, err)
+		return Image{Name: full}, fmt.Errorf("of its image %s: %w", name, err)
 	}
 	if len(m.Manifests) == 0 || depth == maxDepth {
 		var layers []string
@@ -329,7 +338,7 @@ func (c *contents) resolve(d descriptor, name, arch string, depth int) (Image, e
 		return d.Platform == nil || d.Platform.Architecture == arch && d.Platform.OS == "linux"
 	})
 	if at < 0 {
-		return Image{}, fmt.Errorf("its image %s is for other machines than linux/%s: save that of --platform linux/%[2]s", name, arch)
+		return Image{Name: full}, fmt.Errorf("its image %s is for other machines than linux/%s: save that of --platform linux/%[2]s", name, arch)
 	}
 	return c.resolve(m.Manifests[at], name, arch, depth+1)
 }

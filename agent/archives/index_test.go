@@ -65,6 +65,7 @@ func TestABrokenArchiveSaysWhatToDo(t *testing.T) {
 		{"one that names no image", tarOf(ociOf("", "amd64")), "it names no image: save it again with a full name"},
 		{"one whose image is a mere tag", tarOf(ociOf("latest", "amd64")), `calls an image "latest", which is not a full name`},
 		{"another machine's", tarOf(ociOf(app, "arm64")), "is for linux/arm64, and this machine is linux/amd64: save that of --platform linux/amd64"},
+		{"one with very many images", tarOf([]made{{"manifest.json", slices.Concat([]byte("["), bytes.Repeat([]byte(" "), maxDocument), []byte("]"))}}), "larger descriptions of images, than can be read: make one archive of each image"},
 		{"one with a broken index", tarOf([]made{{"oci-layout", []byte("{}")}, {"index.json", []byte("{")}}), "index.json in it is damaged"},
 	} {
 		_, err := ReadIndex(bytes.NewReader(test.archive), "amd64")

@@ -26,8 +26,10 @@ func Load(ctx context.Context, c *cri.Client, path string, stdin io.Reader) ([]s
 }
 
 // loadFrom imports what is read, while it is checked.
-func loadFrom(ctx context.Context, c *cri.Client, importer Importer, in io.Reader) ([]string, error) {
-	tar, err := Decompress(ctx, io.NopCloser(in))
+func loadFrom(ctx context.Context, c *cri.Client, importer Importer, stdin io.Reader) ([]string, error) {
+	in, stop := untilEnd(ctx, stdin)
+	defer stop()
+	tar, err := Decompress(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +58,20 @@ func loadFrom(ctx context.Context, c *cri.Client, importer Importer, in io.Reade
 		err = shown(ctx, c, index)
 	}
 	if err != nil {
-		err = errors.Join(err, before.restore(context.WithoutCancel(ctx), c, importer, index))
+		err = errors.Join(err, before.restore(ctx, c, importer, index))
 	}
 	return namesOf(index), err
+}
+
+// untilEnd returns what is read from r until ctx ends or it is closed. A read of r that waits then is
+// left behind: a file cannot be interrupted.
+func untilEnd(ctx context.Context, r io.Reader) (in io.ReadCloser, stop func() bool) {
+	pipe, out := io.Pipe()
+	go func() {
+		_, err := io.Copy(out, r)
+		_ = out.CloseWithError(err)
+	}()
+	return pipe, context.AfterFunc(ctx, func() { _ = out.CloseWithError(context.Cause(ctx)) })
 }
 
 // toEnd remembers whether all was read.

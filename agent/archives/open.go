@@ -3,6 +3,7 @@ package archives
 import (
 	"bufio"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -48,13 +49,26 @@ func Decompress(ctx context.Context, r io.ReadCloser) (io.ReadCloser, error) {
 	case bytes.HasPrefix(magic, gzipMagic):
 		z, err := gzip.NewReader(b)
 		if err != nil {
-			return nil, errors.Join(err, r.Close())
+			return nil, errors.Join(inWords(err), r.Close())
 		}
 		return &both{z, []io.Closer{z, r}}, nil
 	case bytes.HasPrefix(magic, zstdMagic):
 		return unzstd(ctx, b, r)
 	}
 	return &both{b, []io.Closer{r}}, nil
+}
+
+// inWords returns what an error of a compressed file means: that it is cut off or damaged. Others it
+// returns as they are.
+func inWords(err error) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return errCut
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
+		return errDamage
+	}
+	return err
 }
 
 // both is a reader, and what is to be closed with it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -59,5 +60,29 @@ func TestWithoutZstdAnArchiveSaysWhatToInstall(t *testing.T) {
 	_, err := Open(t.Context(), path)
 	if err == nil || !strings.Contains(err.Error(), "no program zstd in PATH: install it") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A compressed archive may be cut anywhere, and may be damaged on its way.
+func TestWhatIsWrongWithACompressedArchiveIsSaidWithARemedy(t *testing.T) {
+	whole := gzipped(tarOf(ociOf(app, "amd64")))
+	damaged := bytes.Clone(whole)
+	for k := len(damaged) / 2; k < len(damaged)/2+16; k++ {
+		damaged[k] ^= 0xff
+	}
+	noise := slices.Concat(gzipMagic, []byte("neither this nor that"))
+	for what, test := range map[string]struct {
+		content []byte
+		says    string
+	}{
+		"its first bytes": {whole[:4], "it ends too early: copy it again"},
+		"half of it":      {whole[:len(whole)/2], "it ends too early: copy it again"},
+		"a damaged one":   {damaged, "it is damaged: copy it again"},
+		"noise":           {noise, "it is damaged: copy it again"},
+	} {
+		_, err := readFile(t.Context(), put(t, t.TempDir(), "a.tar.gz", test.content))
+		if err == nil || err.Error() != test.says {
+			t.Errorf("%s: %v, want %s", what, err, test.says)
+		}
 	}
 }

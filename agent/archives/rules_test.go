@@ -137,7 +137,7 @@ func TestTheNamesInAnArchiveAreBounded(t *testing.T) {
 		}
 		_ = w.CloseWithError(out.Close())
 	}()
-	c := &contents{files: map[string]bool{}, docs: map[string][]byte{}}
+	c := &contents{files: map[string]int64{}, docs: map[string][]byte{}}
 	err := c.read(tar.NewReader(r))
 	_ = r.Close()
 	kept := 0

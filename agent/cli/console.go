@@ -67,6 +67,7 @@ func onConsole(c *cli.Context, w wants, run func(context.Context, stream.Streams
 func ended(code int, err error) error {
 	var signaled *terminal.Interrupted
 	var start *stream.StartError
+	var output *stream.OutputError // a connection to the runtime that broke may be an EPIPE, too
 	switch {
 	case err == nil && code == 0:
 		return nil
@@ -74,7 +75,7 @@ func ended(code int, err error) error {
 		return cli.Exit("", code)
 	case errors.As(err, &signaled):
 		return cli.Exit("", signaled.ExitCode())
-	case errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe):
+	case errors.As(err, &output) && (errors.Is(output, syscall.EPIPE) || errors.Is(output, io.ErrClosedPipe)):
 		return cli.Exit("", 128+int(syscall.SIGPIPE))
 	case errors.As(err, &start) && start.Code != 0:
 		return cli.Exit(err, start.Code)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -69,5 +70,27 @@ func TestImagesOfARuntimeThatIsDown(t *testing.T) {
 	err := Images(t.Context(), nil, Options{Source: client.Source{Socket: socket}})
 	if want := "GET /images from " + socket + ": 503 Service Unavailable: look at images: the runtime is down"; err == nil || err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
+	}
+}
+
+// Of very many images one request removes some, and the next one others.
+func TestPruneAsksUntilAllIsDoneAndSaysWhatIsNot(t *testing.T) {
+	rounds := []status.RemovedImages{
+		{Images: []status.RemovedImage{{Name: "a:1", Size: 1 << 20}}, Failed: []string{"remove image c:1: it is leased"}, More: true},
+		{Images: []status.RemovedImage{{Name: "b:1", Size: 1 << 20}}, Failed: []string{"remove image c:1: it is leased"}},
+	}
+	socket := clitest.Serve(t, server.Config{Requests: []server.Request{
+		server.OfImages("prune", func(context.Context, url.Values) (any, error) {
+			now := rounds[0]
+			rounds = rounds[1:]
+			return now, nil
+		})}})
+	var out bytes.Buffer
+	err := pruneImages(t.Context(), &out, socket, false)
+	if err == nil || err.Error() != "remove image c:1: it is leased" {
+		t.Errorf("%v", err)
+	}
+	if got := out.String(); got != "a:1 removed (1.0 MB)\nb:1 removed (1.0 MB)\n" {
+		t.Errorf("it prints %q", got)
 	}
 }

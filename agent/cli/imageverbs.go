@@ -50,10 +50,12 @@ func pullImage(ctx context.Context, w io.Writer, socket, name string) error {
 
 func pruneImages(ctx context.Context, w io.Writer, socket string, dry bool) error {
 	done, err := client.PruneImages(ctx, socket, dry)
-	if err != nil {
-		return err
+	failed := []error{err}
+	for _, text := range done.Failed {
+		failed = append(failed, errors.New(print.OneLine(text)))
 	}
-	if len(done.Images) == 0 {
+	err = errors.Join(failed...)
+	if len(done.Images) == 0 && err == nil {
 		_, err = fmt.Fprintln(w, "All images are needed.")
 		return err
 	}
@@ -61,7 +63,7 @@ func pruneImages(ctx context.Context, w io.Writer, socket string, dry bool) erro
 	if dry {
 		word = "would be removed"
 	}
-	return printRemoved(w, done, word)
+	return errors.Join(printRemoved(w, done, word), err)
 }
 
 func printRemoved(w io.Writer, all *status.RemovedImages, word string) error {

@@ -21,6 +21,7 @@ import (
 	"monopod/agent/archives"
 	"monopod/agent/cli/check"
 	"monopod/agent/cli/command"
+	"monopod/agent/cli/terminal"
 	"monopod/agent/config"
 	"monopod/agent/managed"
 	"monopod/agent/once"
@@ -203,7 +204,7 @@ func runPods(c *cli.Context, cfg config.Config, options agent.Options, run *once
 // onceSignals returns the signals that end a run.
 func onceSignals() chan os.Signal {
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, terminal.EndSignals()...)
 	return signals
 }
 

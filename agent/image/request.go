@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -67,9 +68,17 @@ func (c *Collector) removeByRequest(ctx context.Context, l *look, e *Entry) erro
 	return err
 }
 
-// Prune removes all images that nothing needs, and returns them. kept has the names and ids of
-// others that stay. dry: nothing is removed.
-func (c *Collector) Prune(ctx context.Context, kept []string, dry bool) ([]*Entry, error) {
+// Pruned is what one request to prune has done.
+type Pruned struct {
+	Removed []*Entry // or would be
+	Failed  []error  // of images that the runtime does not remove
+	More    bool     // its time was over before it had tried all
+}
+
+// Prune removes all images that nothing needs. kept has the names and ids of others that stay. dry:
+// nothing is removed. It begins no removal once within is over, as those of many images may take
+// longer than a request may.
+func (c *Collector) Prune(ctx context.Context, kept []string, dry bool, within time.Duration) (*Pruned, error) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	l, err := c.lookAtAll(ctx)
@@ -79,20 +88,27 @@ func (c *Collector) Prune(ctx context.Context, kept []string, dry bool) ([]*Entr
 	for _, ref := range kept {
 		l.use(ref, "a former version")
 	}
-	removed := []*Entry{}
+	done, began := &Pruned{}, time.Now()
 	for _, e := range l.entries {
 		if e.needed() != "" {
 			continue
 		}
+		if time.Since(began) > within || ctx.Err() != nil {
+			done.More = true
+			break
+		}
+		gone := dry
 		if !dry {
-			err = c.removeByRequest(ctx, l, e)
+			gone, err = c.remove(ctx, l.survey, e, ForRequest, "the owner requested it")
 		}
-		if err != nil {
-			return removed, fmt.Errorf("remove image %s: %w", e.Name(), err)
+		switch {
+		case err != nil:
+			done.Failed = append(done.Failed, fmt.Errorf("remove image %s: %w", e.Name(), err))
+		case gone: // else a pod needs it by now
+			done.Removed = append(done.Removed, e)
 		}
-		removed = append(removed, e)
 	}
-	return removed, nil
+	return done, nil
 }
 
 // Orders are pulls that the owner requested. They go on when the request that ordered one ends.

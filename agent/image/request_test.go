@@ -3,10 +3,13 @@ package image
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc/codes"
 
 	"monopod/cri"
 	"monopod/cri/critest"
@@ -45,9 +48,9 @@ func TestOnlyAnImageThatNothingNeedsIsRemovedByName(t *testing.T) {
 func TestPruneRemovesWhatNothingNeeds(t *testing.T) {
 	inStockedYard(t, func(y *yard) {
 		for _, dry := range []bool{true, false} {
-			all, err := y.Prune(y.Context(), []string{"former"}, dry)
-			if err != nil || len(all) != 1 || all[0].Name() != "docker.io/library/spare:latest" {
-				y.Errorf("dry %t: %v, %v", dry, all, err)
+			all, err := y.Prune(y.Context(), []string{"former"}, dry, time.Hour)
+			if err != nil || len(all.Removed) != 1 || all.Removed[0].Name() != "docker.io/library/spare:latest" {
+				y.Errorf("dry %t: %+v, %v", dry, all, err)
 			}
 			if dry {
 				y.has("used", "former", "filed", "pinned", "spare")
@@ -55,6 +58,51 @@ func TestPruneRemovesWhatNothingNeeds(t *testing.T) {
 		}
 		y.has("used", "former", "filed", "pinned")
 	})
+}
+
+// An image that the runtime does not remove stays alone.
+func TestPruneGoesOnBehindAnImageThatCannotBeRemoved(t *testing.T) {
+	inStockedYard(t, func(y *yard) {
+		y.add(1, "another", "more")
+		y.Fault(critest.On("RemoveImage").Of(y.idOf("another")).Fail(codes.FailedPrecondition, "it is leased"))
+		all, err := y.Prune(y.Context(), nil, false, time.Hour)
+		if err != nil {
+			y.Fatal(err)
+		}
+		if len(all.Removed) != 3 || len(all.Failed) != 1 || !strings.HasPrefix(all.Failed[0].Error(), "remove image docker.io/library/another:latest: ") {
+			y.Errorf("%d are removed, failed: %v", len(all.Removed), all.Failed)
+		}
+		y.has("used", "filed", "pinned", "another")
+	})
+}
+
+// Many images take a slow disk longer than one request may.
+func TestPruneContinuesWithTheNextRequest(t *testing.T) {
+	inStockedYard(t, func(y *yard) {
+		y.Fault(critest.On("RemoveImage").Delay(6 * time.Second))
+		first, err := y.Prune(y.Context(), nil, false, 5*time.Second)
+		if err != nil || len(first.Removed) != 1 || !first.More {
+			y.Errorf("%+v, %v", first, err)
+		}
+		second, err := y.Prune(y.Context(), nil, false, time.Hour)
+		if err != nil || len(second.Removed) != 1 || second.More {
+			y.Errorf("%+v, %v", second, err)
+		}
+		y.has("used", "filed", "pinned")
+	})
+}
+
+// idOf returns the id of an image.
+func (y *yard) idOf(name string) string {
+	y.Helper()
+	all, _, err := y.List(y.Context())
+	for _, e := range all {
+		if slices.Contains(e.Names, canonical(name)) {
+			return e.ID
+		}
+	}
+	y.Fatalf("there is no %s: %v", name, err)
+	return ""
 }
 
 // A pull goes on when the request that ordered it is over, and the next request joins it.

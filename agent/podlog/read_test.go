@@ -63,6 +63,7 @@ func TestRead(t *testing.T) {
 		{"tail of lines that interleave, from within", parts, Options{Tail: ptr(3)}, "o:bc e:xy o:def"},
 		{"tail of a line without an end", map[string]string{"0.log": script(0, "o:a O:b O:c")}, Options{Tail: ptr(1)}, "o:bc+"},
 		{"tail of parts across files", map[string]string{"0.log" + s1 + ".gz": script(0, "o:a O:b"), "0.log": script(2, "O:c o:d")}, Options{Tail: ptr(1)}, "o:bcd"},
+		{"tail behind a compressed log whose last line was cut off", map[string]string{"0.log" + s1 + ".gz": strings.TrimSuffix(script(0, "o:a o:b o:c"), "\n"), "0.log": script(3, "o:d")}, Options{Tail: ptr(2)}, "o:c o:d"},
 		{"follow to the end", rotated, Options{Follow: true, Ended: ended()}, "o:a o:b o:c e:d o:e o:f e:g o:h"},
 		{"follow the tail to the end", rotated, Options{Follow: true, Tail: ptr(3), Ended: ended()}, "o:f e:g o:h"},
 		{"follow all attempts to the end", restarted, Options{Follow: true, Which: All, Ended: ended()}, "o:a o:b o:c+ o:d o:e o:f"},

@@ -167,6 +167,9 @@ func (t *tailer) unzipped(ctx context.Context, s *source) error {
 	}}}
 	err := count.pump(ctx)
 	if err == nil {
+		err = count.leave(true) // a line that was cut off is one, too
+	}
+	if err == nil {
 		_, err = s.file.Seek(0, io.SeekStart)
 	}
 	if err != nil {

@@ -3,6 +3,8 @@ package status
 // RemovedImages are images that a request has removed, or would remove.
 type RemovedImages struct {
 	Images []RemovedImage `json:"images"`
+	Failed []string       `json:"failed,omitempty"` // which images the runtime does not remove, and why
+	More   bool           `json:"more,omitempty"`   // its time was over before it had tried all: another request continues
 }
 
 // RemovedImage is one of them.

@@ -45,12 +45,18 @@ const replyTimeout = 30 * time.Second
 // replyLook is how often the connection is checked meanwhile.
 const replyLook = 50 * time.Millisecond
 
+// OutputError is that this machine's side did not take the output of a command.
+type OutputError struct{ Err error }
+
+func (e *OutputError) Error() string { return e.Err.Error() }
+func (e *OutputError) Unwrap() error { return e.Err }
+
 // Run runs the command behind the URL and returns its exit code once it has ended and all of its
 // output is passed on. Behind the URL of an attachment is what the container already runs, and the
 // exit code is 0 however that ended. ctx's end closes the connection; the runtime decides what
-// happens to the command then. A failed read of In, or write to Out or Err, ends it likewise, and
-// is the error. A read of In that waits when the command ends, or a write that waits when ctx does, is left
-// behind: a file cannot be interrupted.
+// happens to the command then. A failed read of In ends it likewise, and is the error; so does a
+// failed write to Out or Err, with an *OutputError. A read of In that waits when the command ends, or
+// a write that waits when ctx does, is left behind: a file cannot be interrupted.
 func Run(ctx context.Context, url string, s Streams) (code int, err error) {
 	conn, err := connect(ctx, url, commandProtocol)
 	if err != nil {
@@ -190,7 +196,7 @@ func (r *run) drain(to io.Writer, from io.Reader) {
 	w := &watched{to: to}
 	io.Copy(w, from)
 	if w.err != nil {
-		r.giveUp(w.err)
+		r.giveUp(&OutputError{w.err})
 	}
 }
 

@@ -168,7 +168,8 @@ func TestAFailedWriteEndsIt(t *testing.T) {
 			}
 		}
 	})
-	if _, err := Run(t.Context(), url, Streams{Out: &full{3}, Err: io.Discard}); !errors.Is(err, io.ErrClosedPipe) {
+	_, err := Run(t.Context(), url, Streams{Out: &full{3}, Err: io.Discard})
+	if output := (*OutputError)(nil); !errors.As(err, &output) || !errors.Is(output, io.ErrClosedPipe) {
 		t.Errorf("err %v", err)
 	}
 }

@@ -14,10 +14,21 @@ func RemoveImage(ctx context.Context, socket, name string) (*status.RemovedImage
 	return &done, ofImages(ctx, socket, "rm", url.Values{"image": {name}}, &done)
 }
 
-// PruneImages has the agent remove all images that nothing needs; dry: it tells which.
+// PruneImages has the agent remove all images that nothing needs, in as many requests as that takes;
+// dry: it tells which. Beside an error it returns what was removed until then.
 func PruneImages(ctx context.Context, socket string, dry bool) (*status.RemovedImages, error) {
-	var done status.RemovedImages
-	return &done, ofImages(ctx, socket, "prune", url.Values{"dry-run": {fmt.Sprint(dry)}}, &done)
+	all := &status.RemovedImages{}
+	for {
+		var now status.RemovedImages
+		err := ofImages(ctx, socket, "prune", url.Values{"dry-run": {fmt.Sprint(dry)}}, &now)
+		if err != nil {
+			return all, err
+		}
+		all.Images, all.Failed, all.More = append(all.Images, now.Images...), now.Failed, now.More
+		if !now.More || len(now.Images) == 0 { // or the runtime removes none
+			return all, nil
+		}
+	}
 }
 
 // PullImage has the agent pull an image, and waits until it is there.

@@ -23,17 +23,27 @@ func (i *Interrupted) Error() string { return fmt.Sprintf("ended by the signal %
 // ExitCode is a shell's for a program that a signal ended.
 func (i *Interrupted) ExitCode() int { return 128 + int(i.Signal) }
 
-// UntilSignal returns a context that ends with the first SIGINT, SIGTERM or
-// SIGHUP, with an *Interrupted as its cause; a second one ends the process.
+// EndSignals returns the signals that end a command: SIGINT, SIGTERM, and SIGHUP unless it is ignored,
+// as by nohup(1): then the command outlives its terminal.
+func EndSignals() []os.Signal {
+	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if signal.Ignored(syscall.SIGHUP) {
+		return all
+	}
+	return append(all, syscall.SIGHUP)
+}
+
+// UntilSignal returns a context that ends with the first of EndSignals, with an *Interrupted as its
+// cause; a second one ends the process.
 func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	came := make(chan os.Signal, 1)
-	signal.Notify(came, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	came, all := make(chan os.Signal, 1), EndSignals()
+	signal.Notify(came, all...)
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
 		select {
 		case s := <-came:
-			signal.Reset(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			signal.Reset(all...)
 			cancel(&Interrupted{s.(syscall.Signal)})
 		case <-ctx.Done():
 		}
