@@ -143,7 +143,7 @@ func checkTrial(r *Record, d *Decision, w *World, fail func(string)) {
 	if r.Trial == nil {
 		return
 	}
-	isSeen := d.Trial.IsOn() && d.Trial.Health.Seen
+	isSeen := d.Trial.IsOn() && d.Trial.Health.Seen && !d.Removes // while a removal waits it rests
 	isAwaited := d.Trial != nil && d.Trial.Reason != "" && !d.Trial.Judged
 	alone := *r
 	alone.Trial = nil
