@@ -35,7 +35,7 @@ type place struct {
 	dir   *disk.Dir // the same, for walks
 	path  string    // on the machine
 	mark  string    // a file that exists once mode and group are set; written last. "": the disk accepts none
-	fresh bool      // there was no mark, or what it was for is gone
+	fresh bool      // there is no mark
 }
 
 // place creates and opens the directory of a volume. The caller closes it.
@@ -46,20 +46,26 @@ func (s *setup) place(plugin, volume, mark string, medium v1.EmptyDirVolumeSourc
 	uid := string(s.pod.UID)
 	at := []string{"pods", uid, "volumes", plugin, volume}
 	marks := []string{"pods", uid, "plugins", emptyDirPlugin, mark}
-	if err := errors.Join(makeDirs(s.root, at...), makeDirs(s.root, marks...)); err != nil {
+	p := &place{path: filepath.Join(s.root, filepath.Join(at...)), mark: filepath.Join(s.root, filepath.Join(marks...), "ready")}
+	if err := makeDirs(s.root, marks...); err != nil {
 		return nil, err
 	}
-	p := &place{path: filepath.Join(s.root, filepath.Join(at...)), mark: filepath.Join(s.root, filepath.Join(marks...), "ready")}
-	_, err := os.Lstat(p.mark)
-	p.fresh = err != nil
-	inMemory := medium.Medium != v1.StorageMediumDefault
-	if inMemory {
-		made, err := s.mountMedium(p.path, at, medium)
-		if err != nil {
+	if _, err := os.Lstat(p.path); errors.Is(err, fs.ErrNotExist) {
+		if err := p.unmark(); err != nil {
 			return nil, err
 		}
-		p.fresh = p.fresh || made
 	}
+	if err := makeDirs(s.root, at...); err != nil {
+		return nil, err
+	}
+	inMemory := medium.Medium != v1.StorageMediumDefault
+	if inMemory {
+		if err := s.mountMedium(p, at, medium); err != nil {
+			return nil, err
+		}
+	}
+	_, err := os.Lstat(p.mark)
+	p.fresh = err != nil
 	dir, err := s.open(at)
 	if err != nil {
 		return nil, err
@@ -100,26 +106,39 @@ func (p *place) ready() error {
 	return disk.EnsureFile(p.mark, nil, 0o640)
 }
 
-// mountMedium mounts the volume's file system unless it is mounted already; fresh: it was not.
-func (s *setup) mountMedium(path string, at []string, e v1.EmptyDirVolumeSource) (fresh bool, err error) {
+// unmark removes the mark. What the mark is for must be made after that: otherwise an agent that is
+// killed in between would leave a mark of what is not set up.
+func (p *place) unmark() error {
+	err := os.Remove(p.mark)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// mountMedium mounts the volume's file system unless it is mounted already.
+func (s *setup) mountMedium(p *place, at []string, e v1.EmptyDirVolumeSource) error {
 	m, err := s.medium(e)
 	if err != nil {
-		return false, err
+		return err
 	}
-	below, err := s.mounts.below(path)
+	below, err := s.mounts.below(p.path)
 	if err != nil {
-		return false, err
+		return err
 	}
-	real, err := filepath.EvalSymlinks(path)
+	real, err := filepath.EvalSymlinks(p.path)
 	if err != nil {
-		return false, err
+		return err
 	}
-	if slices.ContainsFunc(below, func(p mountPoint) bool { return p.path == real && p.kind == m.kind }) {
-		return false, nil
+	if slices.ContainsFunc(below, func(b mountPoint) bool { return b.path == real && b.kind == m.kind }) {
+		return nil
+	}
+	if err := p.unmark(); err != nil {
+		return err
 	}
 	dir, err := s.open(at)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer dir.Close()
 	for _, options := range m.options {
@@ -128,9 +147,9 @@ func (s *setup) mountMedium(path string, at []string, e v1.EmptyDirVolumeSource)
 		}
 	}
 	if err != nil {
-		return false, &fs.PathError{Op: "mount " + m.kind, Path: path, Err: err}
+		return &fs.PathError{Op: "mount " + m.kind, Path: p.path, Err: err}
 	}
-	return true, nil
+	return nil
 }
 
 // open opens a directory below the agent's root as a reference only (O_PATH).

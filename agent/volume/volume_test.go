@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"context"
 	"io/fs"
 	"net"
 	"os"
@@ -147,6 +148,55 @@ func TestSetUpFinishesWhatWasInterrupted(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "file")); err != nil {
 		t.Error(err)
+	}
+}
+
+// What is left of a volume may be its mark alone: the folder is made again, as it was made first.
+func TestAnEmptyDirThatIsGoneIsMadeAgain(t *testing.T) {
+	root, group := testRoot(t), int64(4242)
+	p := testPod(emptyDir("data"))
+	p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: &group}
+	dir := setUpPod(t, root, p)["data"].HostPath
+	was := mode(t, dir)
+	must(t, os.RemoveAll(dir))
+	setUpPod(t, root, p)
+	if now := mode(t, dir); now != was || groupOf(t, dir) != 4242 {
+		t.Errorf("it was %v, and is %v of the group %d", was, now, groupOf(t, dir))
+	}
+}
+
+// endsLater is a context that ends after a number of questions whether it has, as an agent is killed
+// between two steps.
+type endsLater struct {
+	context.Context
+	left int
+}
+
+func (c *endsLater) Err() error {
+	c.left--
+	if c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// After a reboot the mark of a volume in memory is there, and the volume is not. An agent that is
+// killed between the steps in which it makes it again leaves what the next one completes.
+func TestAMemoryVolumeThatIsHalfMadeAgainIsCompleted(t *testing.T) {
+	root, group := testRoot(t), int64(4242)
+	p := testPod(inMemory("data", ""))
+	p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: &group}
+	dir := setUpPod(t, root, p)["data"].HostPath
+	for left := range 4 {
+		must(t, unmount(dir))
+		_, err := SetUp(&endsLater{context.Background(), left}, root, p, Input{})
+		if left == 0 && err == nil {
+			t.Error("it does not end at all")
+		}
+		setUpPod(t, root, p)
+		if got := groupOf(t, dir); got != 4242 || mode(t, dir)&fs.ModeSetgid == 0 {
+			t.Errorf("after an end at step %d it is of the group %d, with %v", left, got, mode(t, dir))
+		}
 	}
 }
 
