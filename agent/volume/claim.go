@@ -276,7 +276,7 @@ func RemoveClaim(ctx context.Context, root string, c types.NamespacedName, users
 	if err := retire(ctx, root, c, users); err != nil {
 		return fmt.Errorf("volume %s: %w", c, err)
 	}
-	return EmptyTrash(ctx, root)
+	return errors.Join(EmptyTrash(ctx, root), deleteRetired(ctx, root))
 }
 
 // forgetClaim removes the record of a missing claim, so that the next pod creates it.
@@ -300,7 +300,7 @@ func unused(users func() ([]string, error)) error {
 	return err
 }
 
-// retire moves a claim's directory into the trash, unless it is in use. It removes the record
+// retire moves a claim's directory out of the way, for deletion, unless it is in use. It removes the record
 // first: a directory without a record counts as created.
 func retire(ctx context.Context, root string, c types.NamespacedName, users func() ([]string, error)) error {
 	dir := ClaimDir(root, c)
@@ -322,7 +322,24 @@ func retire(ctx context.Context, root string, c types.NamespacedName, users func
 	if err := removeRecord(root, c); err != nil {
 		return err
 	}
-	return discard(root, dir)
+	err = discard(root, dir)
+	if errors.Is(err, unix.EXDEV) { // the folder of the claims is on another disk than the trash
+		return moveTo(filepath.Join(root, claimsDir), retired, dir)
+	}
+	return err
+}
+
+// retired is the prefix of directories of claims that are no claims any more, beside the claims.
+const retired = ".old-"
+
+// deleteRetired deletes them, also those that a killed process left.
+func deleteRetired(ctx context.Context, root string) error {
+	return disk.Each(filepath.Join(root, claimsDir), 0, func(name string) error {
+		if !strings.HasPrefix(name, retired) {
+			return nil
+		}
+		return removeDir(ctx, filepath.Join(root, claimsDir), name)
+	})
 }
 
 // lockAlone locks the claims for a removal. It waits up to 2 seconds for pods that are being set

@@ -245,3 +245,22 @@ func TestANewClaimIsMadeWithWhatAVersionHasForItself(t *testing.T) {
 		t.Errorf("made again: %v", err)
 	}
 }
+
+// The folder of the claims may be a disk of its own, from which nothing can be moved into the trash.
+func TestAClaimOnADiskOfTheClaimsIsRemoved(t *testing.T) {
+	root := testRoot(t)
+	claims := filepath.Join(root, claimsDir)
+	must(t, os.Mkdir(claims, 0o750))
+	must(t, unix.Mount("tmpfs", claims, "tmpfs", 0, ""))
+	setUpPod(t, root, testPod(claimVolume("data", false)))
+	must(t, os.MkdirAll(filepath.Join(ClaimDir(root, data), "folder", "below"), 0o700))
+	must(t, os.MkdirAll(filepath.Join(claims, retired+"1", "folder"), 0o700)) // of a removal that was killed
+	must(t, RemoveClaim(t.Context(), root, data, func() ([]string, error) { return nil, nil }))
+	if left := names(t, claims); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+	setUpPod(t, root, testPod(claimVolume("data", false)))
+	if left := names(t, ClaimDir(root, data)); len(left) > 0 {
+		t.Errorf("the new one has %v", left)
+	}
+}

@@ -23,7 +23,12 @@ func discard(root, dir string) error {
 	if err := os.Mkdir(trash, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	to, err := os.MkdirTemp(trash, filepath.Base(dir)+".")
+	return moveTo(trash, filepath.Base(dir)+".", dir)
+}
+
+// moveTo moves a directory into a folder, under a unique name with that prefix.
+func moveTo(folder, prefix, dir string) error {
+	to, err := os.MkdirTemp(folder, prefix)
 	if err != nil {
 		return err
 	}
