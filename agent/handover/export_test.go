@@ -217,7 +217,7 @@ func TestTheSettingsForAKubeletAreYAML(t *testing.T) {
 }
 
 func TestTheMountOfAPathIsFoundThoughItHasASpace(t *testing.T) {
-	mounts := "22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n23 22 8:2 / /my\\040disk rw - ext4 /dev/sdb1 rw\n"
+	mounts := "22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n23 22 8:2 /a\u3000b /my\\040disk rw - ext4 /dev/sdb1 rw\n"
 	if at, isShared := sharedAt(mounts, "/my disk/monopod"); at != "/my disk" || isShared {
 		t.Errorf("it is on the mount %q, shared: %v", at, isShared)
 	}

@@ -108,7 +108,7 @@ func isSame(a, b string) bool {
 // mountinfo is as in proc_pid_mountinfo(5).
 func sharedAt(mountinfo, path string) (at string, isShared bool) {
 	for line := range strings.Lines(mountinfo) {
-		fields := strings.Fields(line)
+		fields := strings.Split(strings.TrimSpace(line), " ") // paths may have other blanks than spaces
 		if len(fields) < 7 {
 			continue
 		}

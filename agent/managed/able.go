@@ -107,7 +107,7 @@ func mounts() []mount {
 func parseMounts(r io.Reader) (all []mount) {
 	for s := bufio.NewScanner(r); s.Scan(); {
 		left, right, ok := strings.Cut(s.Text(), " - ")
-		l, kind := strings.Fields(left), strings.Fields(right)
+		l, kind := strings.Split(left, " "), strings.Fields(right) // paths may have other blanks than spaces
 		if ok && len(l) > 5 && len(kind) > 0 {
 			all = append(all, mount{unescape(l[4]), kind[0], slices.Contains(strings.Split(l[5], ","), "ro")})
 		}

@@ -128,8 +128,8 @@ func TestRightsThatAreMissing(t *testing.T) {
 }
 
 func TestMountPointsWithBlanks(t *testing.T) {
-	all := parseMounts(strings.NewReader(`40 25 0:30 / /a\040b\134c rw - tmpfs tmpfs rw` + "\n"))
-	if len(all) != 1 || all[0].point != `/a b\c` {
+	all := parseMounts(strings.NewReader(`40 25 0:30 / /a\040b\134c rw - tmpfs tmpfs rw` + "\n41 25 0:31 /of\u3000a /on\u00a0b rw - ext4 /dev/sda1 rw\n"))
+	if len(all) != 2 || all[0].point != `/a b\c` || all[1].point != "/on\u00a0b" {
 		t.Errorf("%+v", all)
 	}
 }

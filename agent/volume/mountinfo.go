@@ -149,10 +149,11 @@ func mayBeBelow(path []byte, real string) bool {
 func errLine(line string) error { return fmt.Errorf("mountinfo line %q is not understood", line) }
 
 // parseMount parses a line as described in proc_pid_mountinfo(5): the mount point is the fifth
-// field, the file system type follows a single dash.
+// field, the file system type follows a single dash. The kernel escapes the
+// spaces in paths, but not all that strings.Fields takes for one.
 func parseMount(line string) (mountPoint, error) {
 	front, back, ok := strings.Cut(line, " - ")
-	f := strings.Fields(front)
+	f := strings.Split(front, " ")
 	if !ok || len(f) < 6 {
 		return mountPoint{}, errLine(line)
 	}

@@ -238,3 +238,21 @@ func TestASubPathHasTheModeOfItsVolume(t *testing.T) {
 		})
 	}
 }
+
+// The kernel escapes a space in its table of mounts, and none of the other characters that are
+// blank.
+func TestABlankNameOfASubPathHidesNoMount(t *testing.T) {
+	for _, name := range []string{"a b", "a\u3000b", "a\u00a0b", "a\vb", "a\rb", "a\tb - c"} {
+		root := testRoot(t)
+		m := setUpPod(t, root, testPod(emptyDir("data")))["data"]
+		for range 2 {
+			_, err := SubPaths(root, "u1", []SubPathMount{subPathOf(m, name)})
+			must(t, err)
+		}
+		if below, err := mountsBelow(PodDir(root, "u1")); err != nil || len(below) != 1 {
+			t.Errorf("%q: mounted are %v, %v", name, below, err)
+		}
+		must(t, TearDown(t.Context(), root, "u1"))
+		must(t, EmptyTrash(t.Context(), root))
+	}
+}
