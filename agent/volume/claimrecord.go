@@ -126,11 +126,14 @@ func onOtherDisk(root, dir string) (bool, error) {
 }
 
 // checkClaim returns the record of a claim, and a *MissingClaimError if it was created and is
-// missing.
+// missing. For one that never existed it returns another error if it cannot be created now.
 func checkClaim(root string, c types.NamespacedName) (claimRecord, error) {
 	was, err := readRecord(root, c)
-	if err != nil || was == unrecorded {
+	if err != nil {
 		return was, err
+	}
+	if was == unrecorded {
+		return was, checkNewClaim(root, c)
 	}
 	other, err := onOtherDisk(root, ClaimDir(root, c))
 	switch {
@@ -140,6 +143,41 @@ func checkClaim(root string, c types.NamespacedName) (claimRecord, error) {
 		return was, &MissingClaimError{Claim: c, Root: root, Other: true}
 	}
 	return was, err
+}
+
+// checkNewClaim returns an error if a claim never existed and the disk of the claims' folder is not
+// mounted: a directory that is made now would be hidden once it is.
+func checkNewClaim(root string, c types.NamespacedName) error {
+	if _, err := os.Lstat(ClaimDir(root, c)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	folder := filepath.Join(root, claimsDir)
+	other, err := onOtherDisk(root, folder)
+	if other || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	all, err := Claims(root)
+	if err != nil {
+		return err
+	}
+	for _, has := range all {
+		if isGoneWithFolder(root, has) {
+			return fmt.Errorf("the disk of %s is not mounted, which has the PersistentVolumeClaim %s: mount it, or make %s on this disk with: %s",
+				folder, has, c, MakeCommand(root, c))
+		}
+	}
+	return nil
+}
+
+// isGoneWithFolder reports whether a claim was on another disk than the root dir, and has no
+// directory now: a disk that is mounted on the claim itself leaves one.
+func isGoneWithFolder(root string, c types.NamespacedName) bool {
+	was, err := readRecord(root, c)
+	if err != nil || was != claimOnDisk {
+		return false
+	}
+	_, err = os.Lstat(ClaimDir(root, c))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // unfinished is the prefix of directories that were incomplete when an agent died, and of records

@@ -78,6 +78,42 @@ func TestAClaimThatWasOnADiskIsNotTheDirectoryBelow(t *testing.T) {
 	}
 }
 
+// A claim that is made while the disk of all claims is not mounted would be hidden once it is.
+func TestANewClaimWaitsForTheDiskOfTheClaims(t *testing.T) {
+	root, claims := testRoot(t), t.TempDir()
+	folder := filepath.Join(root, claimsDir)
+	mount := func() { must(t, unix.Mount(claims, folder, "", unix.MS_BIND, "")) }
+	must(t, unix.Mount("tmpfs", claims, "tmpfs", 0, ""))
+	t.Cleanup(func() { must(t, unmount(claims)) })
+	must(t, os.Mkdir(folder, 0o750))
+	mount()
+	setUpPod(t, root, claimPod("u1", 4242))
+	must(t, unmount(folder))
+	pod := testPod(claimVolume("new", false))
+	pod.UID = "u2"
+	want := "the disk of " + folder + " is not mounted, which has the PersistentVolumeClaim default/data: mount it, or make default/new on this disk with: monopod volume make default/new --root " + root
+	for _, look := range []func() error{
+		func() error { return LookAtShared(root, pod) },
+		func() error { return SetUpOwn(t.Context(), root, pod, Input{}) },
+		func() error { _, err := SetUp(t.Context(), root, pod, Input{}); return err },
+	} {
+		if err := look(); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v", err)
+		}
+	}
+	if left := names(t, folder); len(left) > 0 {
+		t.Errorf("made where it will be hidden: %v", left)
+	}
+	mount()
+	setUpPod(t, root, pod)
+	must(t, os.RemoveAll(ClaimDir(root, data))) // by hand, of a disk that is there
+	other := testPod(claimVolume("other", false))
+	setUpPod(t, root, other)
+	must(t, unmount(folder))
+	must(t, MakeClaim(root, types.NamespacedName{Namespace: "default", Name: "by-hand"}))
+	setUpPod(t, root, testPod(claimVolume("by-hand", false)))
+}
+
 // The directories that a former agent made count as made, from the first start of this one on.
 func TestClaimsOfFormerAgentsCountAsMade(t *testing.T) {
 	root := testRoot(t)
