@@ -31,6 +31,7 @@ func TestAHoldKeepsAnUpdateThatTheDiskDidNotTake(t *testing.T) {
 // So it is when the window closes.
 func TestAWindowThatClosesKeepsAnUpdateThatTheDiskDidNotTake(t *testing.T) {
 	liveWith(t, func(r *rig) {
+		clockIsSet(r)
 		r.configure = func(c *config.Config) {
 			c.UpdateWindow = time.Now().Add(-time.Minute).Format("15:04") + "-" + time.Now().Add(20*time.Minute).Format("15:04")
 		}

@@ -67,7 +67,7 @@ func TestAPodIsRestartedForItsConfigOnceTheGateIsOpen(t *testing.T) {
 			"locked by its workload: /data/run/lock, at most until "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			live(t, func(r *rig) {
+			liveWith(t, clockIsSet, func(r *rig) {
 				r.want(configured, appIs("one"))
 				r.after(time.Second)
 				row.shut(r)
@@ -142,7 +142,7 @@ func TestARollbackPassesTheGate(t *testing.T) {
 		"the workload":       func(r *rig) { r.locked() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			live(t, func(r *rig) {
+			liveWith(t, clockIsSet, func(r *rig) {
 				answers(r, "readiness")
 				bad := strings.Replace(healthy("30s", probedManifest("web", byExec("readiness"), "volumes: [{name: v, emptyDir: {}}]")), "annotations: {", "annotations: {monopod.update-lock: /data/run/lock, ", 1)
 				bad = strings.Replace(strings.Replace(bad, "img:1", "img:2", 1), "image:", "volumeMounts: [{name: v, mountPath: /data}], image:", 1)

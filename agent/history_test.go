@@ -337,7 +337,7 @@ func TestVersionsWithAUIDOfTheirOwnAreToldApart(t *testing.T) {
 
 // A window and the lock of the workload keep away what comes by itself.
 func TestARollbackByRequestPassesTheWindowAndTheLock(t *testing.T) {
-	live(t, func(r *rig) {
+	liveWith(t, clockIsSet, func(r *rig) {
 		r.want(lockable("img:1"))
 		r.after(time.Minute)
 		former := r.imageID()

@@ -193,8 +193,10 @@ func TestAHoldLastsOverAReboot(t *testing.T) {
 }
 
 func TestUpdatesAndRemovalsWaitForTheWindow(t *testing.T) {
-	liveWith(t, func(r *rig) { r.configure = func(c *config.Config) { c.UpdateWindow = "Sun 02:00-04:00" } }, func(r *rig) {
-		// The bubble begins on Saturday 2000-01-01 at 00:00 UTC.
+	liveWith(t, func(r *rig) {
+		clockIsSet(r) // to Saturday 2026-01-03 at 00:00 UTC
+		r.configure = func(c *config.Config) { c.UpdateWindow = "Sun 02:00-04:00" }
+	}, func(r *rig) {
 		_, offset := time.Now().Zone()
 		r.after(time.Duration(24*3600-offset) * time.Second / 2)
 		r.want(manifest("web", "img:1"), manifest("old", "img:1")) // first starts do not wait
@@ -204,13 +206,13 @@ func TestUpdatesAndRemovalsWaitForTheWindow(t *testing.T) {
 			r.want(manifest("web", "img:2"))
 			r.after(time.Hour)
 		})
-		if words := r.words("default/web-n"); !strings.Contains(words, "update waits: outside of the update window, which opens Sun 2000-01-02 02:00:00") {
+		if words := r.words("default/web-n"); !strings.Contains(words, "update waits: outside of the update window, which opens Sun 2026-01-04 02:00:00") {
 			r.Errorf("it says %q", words)
 		}
-		if words := r.words("default/old-n"); !strings.Contains(words, "removal waits: outside of the update window, which opens Sun 2000-01-02 02:00:00") {
+		if words := r.words("default/old-n"); !strings.Contains(words, "removal waits: outside of the update window, which opens Sun 2026-01-04 02:00:00") {
 			r.Errorf("it says %q", words)
 		}
-		open := time.Date(2000, 1, 2, 2, 0, 0, 0, time.Local)
+		open := time.Date(2026, 1, 4, 2, 0, 0, 0, time.Local)
 		r.after(time.Until(open) - time.Minute)
 		r.expect("default/old-n/c", "default/web-n/c")
 		r.after(3 * time.Minute)
@@ -220,6 +222,7 @@ func TestUpdatesAndRemovalsWaitForTheWindow(t *testing.T) {
 
 func TestAnotherWindowCountsAtOnce(t *testing.T) {
 	liveWith(t, func(r *rig) {
+		clockIsSet(r)
 		r.configure = func(c *config.Config) { c.UpdateWindow = time.Now().AddDate(0, 0, 3).Format("Mon") + " 02:00-04:00" }
 	}, func(r *rig) {
 		r.want(manifest("web", "img:1"))

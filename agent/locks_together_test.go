@@ -13,6 +13,7 @@ import (
 // briefly is a node on which a lock counts for five minutes.
 func briefly(t *testing.T, change func(*config.Config), test func(*rig)) {
 	liveWith(t, func(r *rig) {
+		clockIsSet(r)
 		r.configure = func(c *config.Config) { c.UpdateLockMax = 5 * time.Minute; change(c) }
 	}, test)
 }

@@ -50,7 +50,7 @@ func TestWhatAVersionWaitsForWhileTheFormerOneRunsIsOneLine(t *testing.T) {
 		"a hold": {func(r *rig) { r.holds("web", "audit", ""); r.want(manifest("web", "img:2")) },
 			"default/web: update waits: WHY", "/m/0.yaml: default/web-n waits: WHY", "held: audit (`monopod release web` ends it)"},
 		"a window": {func(r *rig) { shut(r); r.change(r.configure); r.want(manifest("web", "img:2")) },
-			"default/web: update waits: WHY", "/m/0.yaml: default/web-n waits: WHY", "outside of the update window, which opens Tue 2000-01-04 02:00:00 UTC"},
+			"default/web: update waits: WHY", "/m/0.yaml: default/web-n waits: WHY", "outside of the update window, which opens Tue 2026-01-06 02:00:00 UTC"},
 		"an image": {func(r *rig) { r.offline("img:9"); r.want(manifest("web", "img:9")); r.after(time.Minute) },
 			"default/web: update waits: WHY; next try in 9 s", "/m/0.yaml: default/web-n waits: WHY; next try in 9 s",
 			"image img:9 cannot be pulled: no route to host"},
@@ -71,7 +71,7 @@ func TestWhatAVersionWaitsForWhileTheFormerOneRunsIsOneLine(t *testing.T) {
 			"default/web: Stopped: WHY", "/m/0.yaml: default/web-n waits: WHY", "stopped by request; `monopod start` runs it again"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			live(t, func(r *rig) {
+			liveWith(t, clockIsSet, func(r *rig) {
 				r.want(manifest("web", "img:1"))
 				r.after(time.Minute)
 				row.do(r)

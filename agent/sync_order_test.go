@@ -351,7 +351,7 @@ func TestARetirementIsFinishedThoughTheNextVersionIsHeld(t *testing.T) {
 // A version that waits for its turn asks for no gate: nothing is looked at again and again
 // while it waits.
 func TestAVersionThatWaitsForItsTurnLooksAtNoGate(t *testing.T) {
-	live(t, func(r *rig) {
+	liveWith(t, clockIsSet, func(r *rig) {
 		r.change(func(c *config.Config) { c.UpdateWindow = "Sun 02:00-04:00" })
 		r.want(manifest("web", "img:1"))
 		r.after(time.Minute)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,6 +50,38 @@ func TestAFolderThatIsAwayAtTheStartKeepsItsArchives(t *testing.T) {
 		three := runsFor(t, dir, time.Minute, func(b *box) { b.runtime.ImportImage(app, "sha256:of-a-pull") })
 		if len(three.imports) > 0 || three.state("app.tar").State != Imported {
 			t.Errorf("once the folder is back: imports %v, %+v", three.imports, three.state("app.tar"))
+		}
+	})
+}
+
+// The folder where a disk is mounted is there without it, and empty.
+func TestAFolderWhoseDiskIsNotMountedKeepsItsArchives(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		one := runsFor(t, dir, time.Minute, func(b *box) { put(t, b.dir, "app.tar", tarOf(ociOf(app, arch))) })
+		path := filepath.Join(one.dir, "app.tar")
+		two := runsFor(t, dir, time.Minute, func(b *box) {
+			r := b.record[path]
+			r.Disk = "of the disk"
+			b.record[path], b.all = r, record{path: r}.entries(time.Now())
+			err := errors.Join(os.Rename(path, path+".unmounted"), b.record.save(b.config.Record))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.runtime.ImportImage(app, idOf(arch))
+		})
+		if two.Given()[app] != path || !strings.Contains(two.problems[two.dir], "mount its disk") {
+			t.Errorf("given %v, problems %v", two.Given(), two.problems)
+		}
+		three := runsFor(t, dir, time.Minute, func(b *box) {
+			b.runtime.ImportImage(app, idOf(arch))
+			if b.Given()[app] != path {
+				t.Errorf("the next agent knows of %v", b.Given())
+			}
+			put(t, b.dir, "other.tar", tarOf(ociOf("docker.io/library/other:1", arch)))
+		})
+		if three.Given()[app] != "" || len(three.problems) > 0 {
+			t.Errorf("once the folder has archives: given %v, problems %v", three.Given(), three.problems)
 		}
 	})
 }

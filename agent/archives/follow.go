@@ -15,6 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"monopod/agent/backoff"
+	"monopod/agent/disk"
 	"monopod/agent/panics"
 )
 
@@ -92,14 +93,17 @@ func (k *Keeper) look(ctx context.Context, now time.Time) (wait time.Duration) {
 	wait = every
 	there := map[string]bool{}
 	for _, dir := range k.config.Dirs {
-		all, err := k.list(ctx, dir)
+		is, err := k.list(ctx, dir)
+		if err == nil && k.isUnmounted(dir, is) {
+			err = errUnmounted
+		}
 		k.tellDir(dir, dirProblem(dir, err))
 		if err != nil {
 			k.keep(dir, there)
 		}
-		for _, f := range all {
+		for _, f := range is.all {
 			there[f.path] = true
-			if !k.take(f, now) {
+			if !k.take(f, is.disk, now) {
 				wait = soon
 			}
 		}
@@ -111,21 +115,38 @@ func (k *Keeper) look(ctx context.Context, now time.Time) (wait time.Duration) {
 
 // listed is the answer about one folder.
 type listed struct {
-	all []file
-	err error
+	all  []file
+	disk string // the file system that it is on; "": not known
+	err  error
+}
+
+// errUnmounted reports that a folder is there without the disk that is mounted on it.
+var errUnmounted = errors.New("it is on another file system than before, without an archive: mount its disk, or put an archive there; the images of its archives stay until then")
+
+// isUnmounted reports whether a folder that has no archive is on another file system than the archives
+// that are known of it. An empty folder proves that they are gone only where they were.
+func (k *Keeper) isUnmounted(dir string, is listed) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for path, e := range k.all {
+		if len(is.all) == 0 && filepath.Dir(path) == dir && e.disk != "" && e.disk != is.disk {
+			return true
+		}
+	}
+	return false
 }
 
 // list returns the archives of a folder, which may be of a server that is gone.
-func (k *Keeper) list(ctx context.Context, dir string) ([]file, error) {
+func (k *Keeper) list(ctx context.Context, dir string) (listed, error) {
 	l, err := k.lists.Ask(dir, listWait, ctx.Done(), func() listed {
 		err := k.refuse(dir)
 		if err != nil {
-			return listed{nil, err}
+			return listed{err: err}
 		}
 		all, err := list(dir, k.isNews)
-		return listed{all, err}
+		return listed{all, disk.FileSystem(dir), err}
 	})
-	return l.all, cmp.Or(err, l.err)
+	return l, cmp.Or(err, l.err)
 }
 
 // refuse returns an error if other users may write a folder or an archive, unless that is allowed.
@@ -181,8 +202,8 @@ func cause(err error) error {
 	return nil
 }
 
-// take takes what was found. It returns false if the archive is being written.
-func (k *Keeper) take(f file, now time.Time) (whole bool) {
+// take takes what was found on a file system. It returns false if the archive is being written.
+func (k *Keeper) take(f file, fileSystem string, now time.Time) (whole bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.all[f.path]
@@ -190,6 +211,7 @@ func (k *Keeper) take(f file, now time.Time) (whole bool) {
 		e = &entry{Known: Known{Path: f.path, State: BeingWritten}}
 		k.all[f.path] = e
 	}
+	e.disk = fileSystem
 	if e.sig != f.sig || !e.found {
 		e.sig, e.found, e.unchanged, e.retry = f.sig, true, now, time.Time{}
 		k.set(e, BeingWritten)

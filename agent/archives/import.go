@@ -162,10 +162,10 @@ func (k *Keeper) ended(e *entry, err error) {
 	k.mend(e)
 	e.checked = time.Now()
 	k.set(e, Imported)
-	if was, known := k.record[e.Path]; known && was.Is == e.sig {
+	if was, known := k.record[e.Path]; known && was.Is == e.sig && was.Disk == e.disk {
 		return
 	}
-	k.record[e.Path] = imported{e.sig, e.Index}
+	k.record[e.Path] = imported{e.sig, e.Index, e.disk}
 	k.unsaved = true
 }
 

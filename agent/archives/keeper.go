@@ -62,6 +62,7 @@ type Keeper struct {
 type entry struct {
 	Known
 	sig       signature
+	disk      string    // the file system of its folder; "": not known
 	found     bool      // by this agent; else it is known of the record
 	unchanged time.Time // since when sig is this one
 	checked   time.Time // when the runtime was last seen to have its images

@@ -16,6 +16,7 @@ type record map[string]imported
 type imported struct {
 	Is    signature `json:"is"`
 	Index Index     `json:"index"`
+	Disk  string    `json:"disk,omitempty"` // the file system of its folder; "": not known
 }
 
 // loadRecord reads what the previous agent wrote; the error says that it cannot be used.
@@ -39,7 +40,7 @@ func loadRecord(path string) (record, error) {
 func (r record) entries(now time.Time) map[string]*entry {
 	all := map[string]*entry{}
 	for path, i := range r {
-		all[path] = &entry{Known: Known{Path: path, State: Imported, Index: i.Index}, sig: i.Is, checked: now}
+		all[path] = &entry{Known: Known{Path: path, State: Imported, Index: i.Index}, sig: i.Is, disk: i.Disk, checked: now}
 	}
 	return all
 }

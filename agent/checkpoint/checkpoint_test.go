@@ -201,7 +201,7 @@ func TestWhatKilledAgentsWereWritingGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var left []string
-	for _, dir := range []string{"", objectsDir, updatesDir, "pods/u1"} {
+	for _, dir := range []string{"", objectsDir, updatesDir, historyDir, "pods/u1"} {
 		if err := os.MkdirAll(r.Path(dir), 0o700); err != nil {
 			t.Fatal(err)
 		}

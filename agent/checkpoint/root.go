@@ -114,7 +114,7 @@ func OpenRoot(dir string) (_ *Root, err error) {
 // removeTemps removes the temporary files that killed agents left. If one stays, it only takes
 // space on the disk.
 func (r *Root) removeTemps() {
-	folders := []string{r.Dir, r.Path(objectsDir), r.Path(updatesDir)}
+	folders := []string{r.Dir, r.Path(objectsDir), r.Path(updatesDir), r.Path(historyDir)}
 	pods, _ := os.ReadDir(r.Path("pods"))
 	for _, p := range pods {
 		folders = append(folders, r.PodDir(p.Name()))

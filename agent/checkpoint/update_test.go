@@ -110,7 +110,7 @@ func TestAnUnusableRecordOfAnUpdateIsIgnored(t *testing.T) {
 // the next start.
 func TestFilesThatWereBeingWrittenGo(t *testing.T) {
 	dir := t.TempDir()
-	for _, at := range []string{"updates", "objects", "."} {
+	for _, at := range []string{"updates", "objects", "history", "."} {
 		if err := os.MkdirAll(filepath.Join(dir, at), 0o750); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestFilesThatWereBeingWrittenGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	for _, at := range []string{"updates", "objects", "."} {
+	for _, at := range []string{"updates", "objects", "history", "."} {
 		if left, _ := filepath.Glob(filepath.Join(dir, at, ".tmp-*")); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}

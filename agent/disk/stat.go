@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"fmt"
 	"os"
 	"time"
 
@@ -71,4 +72,15 @@ func (s *Stat) Regular() error {
 		return ErrLink
 	}
 	return ErrNotRegular
+}
+
+// FileSystem returns the id of the file system of a folder, which most keep over a reboot; "": it has
+// none.
+func FileSystem(dir string) string {
+	var fs unix.Statfs_t
+	err := unix.Statfs(dir, &fs)
+	if id := fs.Fsid.Val; err == nil && id != [2]int32{} {
+		return fmt.Sprintf("%08x%08x", uint32(id[0]), uint32(id[1]))
+	}
+	return ""
 }

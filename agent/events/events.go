@@ -145,7 +145,7 @@ func (r *Recorder) listed(v view) *List {
 			l.records = append(l.records, v.of(rec))
 		}
 	}
-	slices.SortFunc(l.records, byTime)
+	slices.SortFunc(l.records, byTurn)
 	return l
 }
 

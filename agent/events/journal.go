@@ -55,7 +55,7 @@ func Read(path string) ([]v1.Event, error) {
 	return events, nil
 }
 
-// decode returns the events of a file, each as it was last, the latest last.
+// decode returns the events of a file, each as it was last, the latest last: so they are written.
 func decode(data []byte) (events []v1.Event, torn int) {
 	at := map[string]int{} // the latest place, by name
 	for line := range bytes.Lines(data) {
@@ -71,9 +71,7 @@ func decode(data []byte) (events []v1.Event, torn int) {
 		at[name] = len(events)
 		events = append(events, e)
 	}
-	events = slices.DeleteFunc(events, func(e v1.Event) bool { return e.Name == "" })
-	slices.SortStableFunc(events, func(a, b v1.Event) int { return a.LastTimestamp.Time.Compare(b.LastTimestamp.Time) })
-	return events, torn
+	return slices.DeleteFunc(events, func(e v1.Event) bool { return e.Name == "" }), torn
 }
 
 func encode(records []record, node string) ([]byte, error) {

@@ -269,3 +269,59 @@ func TestWatchesEndWithRun(t *testing.T) {
 		t.Errorf("after the end: %v", e)
 	}
 }
+
+// A machine without a battery starts each boot with a clock that is behind its last events, until the
+// clock is set.
+func TestEventsOfABootWhoseClockIsNotSetAreKept(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(365 * 24 * time.Hour)
+		r, _ := open(dir)
+		stop := run(r)
+		for k := range keepSubject {
+			r.Event(web, v1.EventTypeNormal, fmt.Sprint("R", k), message.Private("x"))
+			time.Sleep(stormInterval)
+		}
+		stop()
+	})
+	synctest.Test(t, func(t *testing.T) { // the year before
+		r, log := open(dir)
+		stop := run(r)
+		r.Event(web, v1.EventTypeNormal, "Booted", message.Private("the power was away"))
+		r.Event(web, v1.EventTypeNormal, "R99", message.Private("x"))
+		all := said(r, "")
+		if len(all) != keepSubject || all[0] != "R2 x1: x" || all[98] != "Booted x1: the power was away" || all[99] != "R99 x1: x" {
+			t.Errorf("%d events from %s to %s", len(all), all[0], all[len(all)-1])
+		}
+		if log.count("R99") != 1 {
+			t.Errorf("an event of the former boot counts as one of the last hour\n%s", log.text.String())
+		}
+		stop()
+		r, _ = open(dir)
+		equal(t, said(r, ""), all...)
+	})
+}
+
+func TestEventsBeforeTheClockWasSetBackAreNotSimilar(t *testing.T) {
+	dir := t.TempDir()
+	fail := func(r *Recorder, times int) {
+		for k := range times {
+			r.Event(web, v1.EventTypeWarning, "Failed", message.Private(fmt.Sprint("attempt ", k)))
+			time.Sleep(time.Minute)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(365 * 24 * time.Hour)
+		r, _ := open(dir)
+		stop := run(r)
+		fail(r, 9)
+		stop()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := open(dir)
+		fail(r, 1)
+		if all := said(r, ""); len(all) != 10 || all[9] != "Failed x1: attempt 0" {
+			t.Errorf("events are %q", all)
+		}
+	})
+}

@@ -127,7 +127,7 @@ func (m *memory) all() iter.Seq[*record] {
 func oldest(records iter.Seq[*record]) *record {
 	var old *record
 	for rec := range records {
-		if old == nil || byTime(*rec, *old) < 0 {
+		if old == nil || byTurn(*rec, *old) < 0 {
 			old = rec
 		}
 	}
@@ -137,7 +137,7 @@ func oldest(records iter.Seq[*record]) *record {
 // find returns the record of the same event.
 func (h *history) find(about *v1.ObjectReference, kind, reason, message string, now time.Time) *record {
 	for _, rec := range h.records {
-		if rec.message == message && rec.reason == reason && rec.kind == kind && rec.about == *about && now.Sub(rec.last) < repeatWithin {
+		if rec.message == message && rec.reason == reason && rec.kind == kind && rec.about == *about && rec.gap(now) < repeatWithin {
 			return rec
 		}
 	}
@@ -153,10 +153,10 @@ func (h *history) similar(about *v1.ObjectReference, kind, reason string, now ti
 			alike = append(alike, rec)
 		}
 	}
-	slices.SortFunc(alike, func(a, b *record) int { return b.last.Compare(a.last) })
+	slices.SortFunc(alike, func(a, b *record) int { return byTurn(*b, *a) })
 	n := 0
 	for _, rec := range alike {
-		if now.Sub(rec.last) > similarGap {
+		if rec.gap(now) > similarGap {
 			break
 		}
 		now = rec.last

@@ -76,10 +76,12 @@ func (r *record) of(pod string) bool {
 	return pod == "" || r.about.Kind == "Pod" && pod == r.about.Namespace+"/"+r.about.Name
 }
 
-// byTime sorts the latest last.
-func byTime(a, b record) int {
-	return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.turn, b.turn))
-}
+// gap returns how far an event was from a time. The clock may have been set back since.
+func (r *record) gap(now time.Time) time.Duration { return now.Sub(r.last).Abs() }
+
+// byTurn sorts the latest last. Their times do not: a machine may start each boot with a clock that is
+// behind those of before.
+func byTurn(a, b record) int { return cmp.Compare(a.turn, b.turn) }
 
 // PodRef is the object of events about a pod.
 func PodRef(namespace, name, uid string) v1.ObjectReference {

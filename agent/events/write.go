@@ -110,6 +110,6 @@ func (r *Recorder) dirty(all bool) []record {
 			out = append(out, *rec)
 		}
 	}
-	slices.SortFunc(out, byTime)
+	slices.SortFunc(out, byTurn)
 	return out
 }

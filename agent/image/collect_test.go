@@ -289,6 +289,60 @@ func TestTimesOfAClockThatWasNotSetDoNotCount(t *testing.T) {
 	})
 }
 
+// Of a machine without a battery an image grows older than a boot, though the clock of each is behind
+// at first. What that boot has used counts as used then.
+func TestAnImageGrowsOldOverBootsWhoseClockIsNotSet(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "images.json")
+	const day = 24 * time.Hour
+	boot := func(after time.Duration, test func(y *yard)) {
+		inYard(t, Limits{MaxAge: 30 * day}, func(y *yard) {
+			began := time.Now()
+			time.Sleep(after)
+			y.file, y.clockSet = file, func(at time.Time) bool { return at.Sub(began) > 100*day }
+			y.restart()
+			y.add(5, "old")
+			test(y)
+		})
+	}
+	boot(200*day, func(y *yard) { y.collect() })
+	boot(0, func(y *yard) { // the clock is behind
+		y.add(5, "new")
+		y.collect()
+		all, _, err := y.List(y.Context())
+		if err != nil || all[0].FirstSeen.After(time.Now()) || all[1].FirstSeen.After(time.Now()) {
+			t.Errorf("images %+v, %+v, %v", all[0], all[1], err)
+		}
+		y.has("old", "new")
+	})
+	boot(231*day, func(y *yard) {
+		y.add(5, "new")
+		y.collect()
+		y.has("new")
+	})
+}
+
+// A full disk is made free also before the clock is set.
+func TestADiskIsMadeFreeBeforeTheClockIsSet(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "images.json")
+	for _, after := range []time.Duration{time.Hour, 0} {
+		inYard(t, Limits{}, func(y *yard) {
+			began := time.Now()
+			time.Sleep(after)
+			y.file, y.clockSet = file, func(at time.Time) bool { return at.Sub(began) >= time.Hour }
+			y.restart()
+			y.add(20, "old")
+			y.collect()
+			if after > 0 {
+				return
+			}
+			y.extra = 70 * mb
+			time.Sleep(2 * time.Minute)
+			y.collect()
+			y.has()
+		})
+	}
+}
+
 func TestAPodThatComesMeanwhileKeepsItsImage(t *testing.T) {
 	inYard(t, Limits{}, func(y *yard) {
 		y.add(45, "a", "b")

@@ -88,6 +88,7 @@ type Collector struct {
 	config CollectorConfig
 	limits atomic.Pointer[Limits]
 	woken  wake.Slot
+	since  time.Time      // when it was made
 	turn   sync.Mutex     // one collection at a time
 	unkept saidonce.Error // why the history is not on disk; under turn
 
@@ -115,10 +116,10 @@ func NewCollector(cfg CollectorConfig) *Collector {
 	if cfg.ClockSet == nil {
 		cfg.ClockSet = func(time.Time) bool { return true }
 	}
-	c := &Collector{config: cfg, woken: wake.New()}
+	c := &Collector{config: cfg, woken: wake.New(), since: time.Now()}
 	limits := cfg.Limits.Complete()
 	c.limits.Store(&limits)
-	c.history = loadHistory(cfg, time.Now())
+	c.history = loadHistory(cfg, c.since)
 	return c
 }
 

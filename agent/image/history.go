@@ -20,8 +20,8 @@ type record struct {
 	InUse bool      `json:"inUse,omitempty"`
 }
 
-// loadHistory reads what the previous agent wrote. No time in it is in the future. Times of a clock
-// that was not set become now: an image must not seem unused for decades once the clock is set.
+// loadHistory reads what the previous agent wrote. Times of a clock that was not set become now: an
+// image must not seem unused for decades once the clock is set.
 func loadHistory(c CollectorConfig, now time.Time) history {
 	h := history{}
 	if c.History == "" {
@@ -41,19 +41,34 @@ func loadHistory(c CollectorConfig, now time.Time) history {
 		if !r.Used.IsZero() && !c.ClockSet(r.Used) {
 			r.Used = now
 		}
-		h[id] = r.notAfter(now)
+		h[id] = r
 	}
+	h.correct(c.ClockSet, now)
 	return h
 }
 
-func (r record) notAfter(now time.Time) record {
-	if r.First.After(now) {
-		r.First = now
+// correct adjusts all times to the clock. Before it is set, nothing is known of the times of former
+// boots: they stay.
+func (h history) correct(isSet func(time.Time) bool, now time.Time) {
+	if !isSet(now) {
+		return
 	}
-	if r.Used.After(now) {
-		r.Used = now
+	for id, r := range h {
+		r.First = corrected(r.First, isSet, now)
+		if !r.Used.IsZero() {
+			r.Used = corrected(r.Used, isSet, now)
+		}
+		h[id] = r
 	}
-	return r
+}
+
+// corrected returns a time by a clock that is set: one from before that, of this process, is as long
+// ago as it is by the monotonic clock. None is in the future.
+func corrected(t time.Time, isSet func(time.Time) bool, now time.Time) time.Time {
+	if !isSet(t) || t.After(now) {
+		return now.Add(-max(now.Sub(t), 0))
+	}
+	return t
 }
 
 // update records the images that are there now. What was in use the last time counts as used until
@@ -66,7 +81,6 @@ func (h history) update(all []*Entry, now time.Time, first time.Time) (changed b
 		if !known {
 			r.First = first
 		}
-		r = r.notAfter(now)
 		inUse := len(e.Users) > 0
 		if inUse || r.InUse {
 			r.Used = now
@@ -84,6 +98,7 @@ func (h history) update(all []*Entry, now time.Time, first time.Time) (changed b
 func (c *Collector) remember(all []*Entry, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.history.correct(c.config.ClockSet, now)
 	first := now
 	if len(c.history) == 0 { // these were here before the agent, so they were not pulled just now
 		first = now.Add(-c.Bounds().MinAge)
@@ -99,7 +114,8 @@ func (c *Collector) remember(all []*Entry, now time.Time) error {
 	return disk.WriteFile(c.config.History, data, 0o600)
 }
 
-// date fills in the times of the history.
+// date fills in the times of the history. What is in the future while the clock is not set was before
+// the agent.
 func (c *Collector) date(all []*Entry, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,9 +124,17 @@ func (c *Collector) date(all []*Entry, now time.Time) {
 		if !known {
 			r.First = now
 		}
-		e.FirstSeen, e.LastUsed = r.First, r.Used
+		e.FirstSeen, e.LastUsed = notAfter(r.First, now, c.since), notAfter(r.Used, now, c.since)
 		if len(e.Users) > 0 {
 			e.LastUsed = now
 		}
 	}
+}
+
+// notAfter returns a time, or then if it is after now.
+func notAfter(t, now, then time.Time) time.Time {
+	if t.After(now) {
+		return then
+	}
+	return t
 }

@@ -118,14 +118,24 @@ func (r *Record) ofRemoval(w *World) gate {
 	if w.NodeHold != nil {
 		g.holds(w.NodeHold, nodeHeld(w.NodeHold), w)
 	}
-	now, windows := w.Now.Wall, w.Rules.Windows
-	if len(windows) > 0 {
-		g.until(w, windows.Next(now)) // and each minute before that, since an open window closes
-	}
-	if closed := windows.Closed(now); closed != "" {
-		g.waits = append(g.waits, Wait{By: ByWindow, Text: message.Private(closed)})
+	if len(w.Rules.Windows) > 0 {
+		g.windows(w)
 	}
 	return g
+}
+
+// windows adds the wait for the next window. A clock that was not set says nothing of the hour: after a
+// boot at noon it may show midnight.
+func (g *gate) windows(w *World) {
+	now, all := w.Now.Wall, w.Rules.Windows
+	g.until(w, all.Next(now)) // and each minute before that, since an open window closes
+	if !checkpoint.IsBelievable(now) {
+		g.waits = append(g.waits, Wait{By: ByWindow, Text: message.Fixed("the clock is not set: whether the update window is open is not known")})
+		return
+	}
+	if closed := all.Closed(now); closed != "" {
+		g.waits = append(g.waits, Wait{By: ByWindow, Text: message.Private(closed)})
+	}
 }
 
 // podHeld returns what holds a pod, and the command that ends the hold.

@@ -49,6 +49,7 @@ func outdated(r *Record) { r.Seen.Outdated = `restart with the changed ConfigMap
 func TestTheGate(t *testing.T) {
 	const webHeld, nodeIs = "held: audit (`monopod release web` ends it)", "the node is held: a visit (`monopod release` ends it)"
 	const closed, lock = "outside of the update window, which opens Sun 2026-05-03 02:00:00 UTC", "locked by its workload: /data/lock, at most until 2026-05-01 12:50:00 UTC"
+	const unset = "the clock is not set: whether the update window is open is not known"
 	for _, row := range []struct {
 		name  string
 		is    func(*Record)
@@ -67,6 +68,10 @@ func TestTheGate(t *testing.T) {
 		{"until it opens", func(*Record) {}, soon, "outside of the update window, which opens Fri 2026-05-01 12:00:00 UTC", 1, 20 * time.Second,
 			"outside of the update window, which opens Fri 2026-05-01 12:00:00 UTC"},
 		{"an open window does not, and is looked at as it closes", func(*Record) {}, func(w *World) { w.Rules.Windows, _ = window.Parse("11:00-13:00") }, "", 0, time.Minute, ""},
+		{"no window is open before the clock is set", func(*Record) {}, func(w *World) {
+			w.Rules.Windows, _ = window.Parse("00:00-24:00")
+			w.Now.Wall = time.Date(1970, 1, 1, 0, 0, 30, 0, time.UTC)
+		}, unset, 1, time.Minute, unset},
 		{"a lock of which nothing is known yet keeps it away in silence", lockIs(Unlooked, 0), worldIs, "", 1, lookEvery, ""},
 		{"a free lock does not, and is looked for again", lockIs(Free, 0), worldIs, "", 0, lookEvery, ""},
 		{"a lock that is held does, but no removal", lockIs(Held, 10*time.Minute), worldIs, lock, 1, lookEvery, ""},
