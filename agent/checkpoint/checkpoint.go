@@ -261,11 +261,14 @@ func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 	return r.withNexts(all, nexts), nil
 }
 
-// PodsIn returns the pods that have a checkpoint in a root dir, which another process
-// may have locked. One that cannot be read is an error.
+// PodsIn returns the pods that have a checkpoint in a root dir, which another process may have locked,
+// and the versions that updates on trial may go back to. One that cannot be read is an error.
 func PodsIn(root string) ([]*v1.Pod, error) {
 	all, err := checkpointsIn(root)
-	var pods []*v1.Pod
+	if err != nil {
+		return nil, err
+	}
+	pods, err := formersIn(root)
 	for _, c := range all {
 		pods = append(pods, c.Pod)
 	}

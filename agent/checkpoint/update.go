@@ -103,7 +103,7 @@ func (r *Root) Updates(log *slog.Logger) []*Update {
 			continue
 		}
 		file := r.Path(updatesDir, e.Name())
-		u, err := readUpdate(file)
+		u, err := readUpdate(file, disk.ReadOrAside)
 		if err != nil {
 			r.lost(log, "record of an update is unusable; ignoring it: that update is not rolled back", err)
 			continue
@@ -113,9 +113,30 @@ func (r *Root) Updates(log *slog.Logger) []*Update {
 	return all
 }
 
-func readUpdate(file string) (*Update, error) {
+// formersIn returns the versions that updates in a root dir may go back to. A record that is damaged
+// has none.
+func formersIn(root string) (formers []*v1.Pod, err error) {
+	dir := filepath.Join(root, updatesDir)
+	err = disk.Each(dir, 0, func(name string) error {
+		if !strings.HasSuffix(name, ".json") {
+			return nil
+		}
+		u, err := readUpdate(filepath.Join(dir, name), disk.Read)
+		var damaged *disk.Damaged
+		switch {
+		case err == nil:
+			formers = append(formers, u.Former)
+		case !errors.As(err, &damaged) && !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		return nil
+	})
+	return formers, err
+}
+
+func readUpdate(file string, read func(path string, parse func([]byte) error) error) (*Update, error) {
 	var u Update
-	err := disk.ReadOrAside(file, func(b []byte) error {
+	err := read(file, func(b []byte) error {
 		if err := disk.JSON(&u)(b); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,14 +114,15 @@ func listVolumes(w io.Writer, root, output string) error {
 	return err
 }
 
-// users returns the pods that use a claim and have not ended.
+// users returns the pods of which a version uses a claim and has not ended.
 func users(pods []*v1.Pod, c types.NamespacedName) (names []string) {
 	for _, p := range pods {
 		if p.Status.Phase != v1.PodSucceeded && p.Status.Phase != v1.PodFailed && volume.Uses(p, c) {
 			names = append(names, manifests.KeyOf(p).String())
 		}
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // removeVolumes removes the volumes that it can.

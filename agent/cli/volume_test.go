@@ -99,6 +99,20 @@ func TestAVolumeIsRemovedUnlessAPodUsesIt(t *testing.T) {
 	}
 }
 
+// The version that an update on trial may go back to uses its volumes, too.
+func TestAVolumeOfAFormerVersionOnTrialStays(t *testing.T) {
+	root := volumeRoot(t, []string{"default_data"})
+	former := claimant("web", v1.PodRunning)
+	err := (&checkpoint.Root{Dir: root}).SaveUpdate(manifests.KeyOf(former), &checkpoint.Update{Former: former})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = runVolume(t, "rm", "--root", root, "default/data")
+	if got := clitest.Text(err); got != "volume default/data: pod default/web uses it: remove the pod's manifest first" {
+		t.Error(got)
+	}
+}
+
 // What was made and is missing is said, and made by hand alone.
 func TestAMissingVolumeIsListedAndMade(t *testing.T) {
 	root := volumeRoot(t, []string{"default_data"}, claimant("web", v1.PodRunning))
