@@ -216,14 +216,7 @@ func (m *moments) worked() {
 // settle waits until all is as it is to be, and records what runs.
 func (m *moments) settle() {
 	m.Helper()
-	start := time.Now()
-	m.until("all is as it is to be", func() error {
-		if time.Since(start) > patience {
-			m.freeTask()
-			start = time.Now()
-		}
-		return cmp.Or(m.wrongPrograms(), m.wrongSandboxes())
-	})
+	m.untilFreed("all is as it is to be", func() error { return cmp.Or(m.wrongPrograms(), m.wrongSandboxes()) })
 	for pod, program := range m.program {
 		if program == "" {
 			continue
@@ -234,20 +227,6 @@ func (m *moments) settle() {
 		}
 		m.was[pod] = now
 	}
-}
-
-// patience is how long all may take before it is looked whether containerd is what is in the way.
-const patience = 20 * time.Second
-
-// freeTask restarts a containerd that holds on to the task of a start that was broken off, and so
-// refuses to remove its container until then: see survivesKillsWhileStarting.
-func (m *moments) freeTask() {
-	out, _ := m.agent.Says(m.Context(), "ps", "-n", m.ns)
-	if !strings.Contains(out, "cannot delete running task") {
-		return
-	}
-	m.Logf("containerd holds on to the task of a start that was broken off: it is restarted\n%s", out)
-	check(m.T, m.rig.Runtime.Restart(m.Context()))
 }
 
 // wrongPrograms compares what runs on this machine with what is to. Two versions of one pod at a

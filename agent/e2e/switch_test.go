@@ -73,7 +73,7 @@ func (w *world) startUnread(host string, of ...int) int {
 // of all others nothing. It returns which.
 func (w *world) runsVersion(host string, of ...int) (is int) {
 	w.Helper()
-	w.until(fmt.Sprintf("one of the versions %v runs", of), func() error {
+	w.untilFreed(fmt.Sprintf("one of the versions %v runs", of), func() error {
 		var programs []int
 		for k := range of[len(of)-1] + 1 {
 			for range processes(filepath.Join(host, fmt.Sprintf("v%d", k))) {

@@ -163,6 +163,34 @@ func (w *world) until(what string, cond func() error) {
 	}
 }
 
+// patience is how long all may take before it is looked whether containerd is what is in the way.
+const patience = 20 * time.Second
+
+// untilFreed is until for a world in which agents are killed: a containerd that is in the way is
+// restarted.
+func (w *world) untilFreed(what string, cond func() error) {
+	w.Helper()
+	start := time.Now()
+	w.until(what, func() error {
+		if time.Since(start) > patience {
+			w.freeTask()
+			start = time.Now()
+		}
+		return cond()
+	})
+}
+
+// freeTask restarts a containerd that holds on to the task of a start that was broken off, and so
+// refuses to remove its container until then: see survivesKillsWhileStarting.
+func (w *world) freeTask() {
+	out, _ := w.agent.Says(w.Context(), "ps", "-n", w.ns)
+	if !strings.Contains(out, "cannot delete running task") {
+		return
+	}
+	w.Logf("containerd holds on to the task of a start that was broken off: it is restarted\n%s", out)
+	check(w.T, w.rig.Runtime.Restart(w.Context()))
+}
+
 // name is what a pod is called towards the runtime.
 func name(pod string) string { return pod + "-" + rig.Node }
 
