@@ -3,9 +3,11 @@ package volume
 import (
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -262,5 +264,10 @@ func TestAClaimOnADiskOfTheClaimsIsRemoved(t *testing.T) {
 	setUpPod(t, root, testPod(claimVolume("data", false)))
 	if left := names(t, ClaimDir(root, data)); len(left) > 0 {
 		t.Errorf("the new one has %v", left)
+	}
+	must(t, os.MkdirAll(filepath.Join(claims, retired+"1", "folder"), 0o700))
+	RecordFormerClaims(t.Context(), root, slog.New(slog.DiscardHandler)) // of the next agent
+	if left := names(t, claims); !slices.Equal(left, []string{filepath.Base(ClaimDir(root, data))}) {
+		t.Errorf("after the start of an agent: %v", left)
 	}
 }

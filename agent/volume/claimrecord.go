@@ -236,12 +236,18 @@ func RecordClaims(root string) error {
 // recordAgain is the delay of RecordFormerClaims after a failure.
 const recordAgain = time.Minute
 
-// RecordFormerClaims calls RecordClaims until it succeeds or ctx ends. It does not wait for a disk
-// that does not answer.
+// RecordFormerClaims calls RecordClaims until it succeeds or ctx ends, and deletes then what killed
+// removals of claims left. It does not wait for a disk that does not answer.
 func RecordFormerClaims(ctx context.Context, root string, log *slog.Logger) {
 	for said := ""; ; {
 		recorded := make(chan error, 1)
-		go func() { recorded <- RecordClaims(root) }()
+		go func() {
+			err := RecordClaims(root)
+			if err == nil {
+				_ = deleteRetired(ctx, root) // what stays goes with the next removal of a claim
+			}
+			recorded <- err
+		}()
 		var err error
 		select {
 		case err = <-recorded:
