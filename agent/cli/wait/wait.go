@@ -175,14 +175,21 @@ func (w *wait) print(text string) {
 	}
 }
 
-// judgePod judges a pod by the file that gives it.
+// judgePod judges a pod by the file that gives it. What the agent says of a file that was changed
+// since it read it is of former content.
 func judgePod(outcome string, p *v1.Pod, m status.Manifests) verdict {
 	subject := p.Namespace + "/" + print.ShortName(p)
 	var best *status.Version
 	for k := range m.Files {
 		for i := range m.Files[k].Versions {
 			v := &m.Files[k].Versions[i]
-			if v.Pod == p.Namespace+"/"+p.Name && (best == nil || status.Worse(v.State, best.State) == best.State) {
+			if v.Pod != p.Namespace+"/"+p.Name {
+				continue
+			}
+			if isChanged(&m.Files[k]) {
+				return lacking("the agent has not read " + m.Files[k].Path + " yet")
+			}
+			if best == nil || status.Worse(v.State, best.State) == best.State {
 				best = v
 			}
 		}
