@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/urfave/cli/v2"
 	v1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	"monopod/agent/disk"
 	"monopod/agent/handover"
 	"monopod/agent/hold"
+	"monopod/agent/node"
 	"monopod/agent/objects"
 	"monopod/agent/print"
 	values "monopod/agent/settings"
@@ -88,7 +90,11 @@ func exportPods(c *cli.Context) error {
 	differs := 0
 	if c.IsSet("for-kubelet") {
 		n := handover.Node{Root: cfg.Root, PodLogs: cfg.PodLogs, CgroupRoot: cfg.CgroupRoot, SeccompDefault: cfg.SeccompDefault, Proc: proc,
-			Endpoint: runtimeOf(c.Context, values.Endpoints(cfg))}
+			Endpoint: runtimeOf(c.Context, values.Endpoints(cfg)), Pods: len(accepted) - left, Cores: runtime.NumCPU(),
+			MaxPods: cfg.MaxPods, PodsPerCore: cfg.PodsPerCore, UnsafeSysctls: cfg.AllowedUnsafeSysctls}
+		if n.HasSwap, err = node.HasSwap(filepath.Join(proc, "swaps")); err != nil {
+			return err
+		}
 		if n.Name, err = values.NodeName(cfg, false); err != nil {
 			return fmt.Errorf("node name: %w; give one with --node-name", err)
 		}
@@ -108,15 +114,15 @@ func runtimeOf(ctx context.Context, endpoints []string) string {
 	if len(endpoints) == 1 {
 		return endpoints[0]
 	}
-	runtime, err := cri.Dial(endpoints...)
+	client, err := cri.Dial(endpoints...)
 	if err != nil {
 		return ""
 	}
-	defer runtime.Close()
-	if _, err := runtime.Version(ctx); err != nil {
+	defer client.Close()
+	if _, err := client.Version(ctx); err != nil {
 		return ""
 	}
-	return runtime.Endpoint()
+	return client.Endpoint()
 }
 
 // writeManifests writes what a kubelet takes, and prints a line for each pod. It returns how many
