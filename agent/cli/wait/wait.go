@@ -132,7 +132,10 @@ func (w *wait) lookAtPods(known *client.Known) {
 		}
 	}
 	if len(names)+len(all) == 0 {
-		w.take("", verdict{lacks: []string{"no pod matches yet"}})
+		w.take("", lacking("no pod matches yet"))
+	}
+	if w.Choice.Selector != "" && !client.AreAllReported(known.Pods, known.Manifests) { // the labels of a stub are not known
+		w.lacks = append(w.lacks, "the agent does not report all pods yet")
 	}
 	for _, name := range names {
 		p, err := client.FindPod(pods, name, w.Choice.Namespace)
