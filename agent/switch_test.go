@@ -92,6 +92,22 @@ func TestAnUpdateWaitsForAPathOfTheMachineBesideTheVersionThatRuns(t *testing.T)
 	})
 }
 
+// As an API server that is to write an audit log, into a folder that is not there.
+func TestAnUpdateWaitsForTheFolderOfAFileThatItCreates(t *testing.T) {
+	live(t, func(r *rig) {
+		folder := filepath.Join(r.dir, "audit")
+		r.want(manifest("web", "img:1"))
+		r.stopsNothing(func() {
+			r.want(strings.Replace(other("img:2", "volumes: [{name: v, hostPath: {path: "+folder+"/log, type: FileOrCreate}}]"), "image:", "volumeMounts: [{name: v, mountPath: /v}], image:", 1))
+			r.after(10 * time.Minute)
+		})
+		r.updateWaits(folder + " does not exist")
+		noErr(t, os.Mkdir(folder, 0o700))
+		r.after(2 * time.Minute)
+		r.replaced("img:2")
+	})
+}
+
 func TestAnImageThatWentWhileTheUpdateWasHeldIsMissedBeforeAnythingStops(t *testing.T) {
 	live(t, func(r *rig) {
 		r.AddImage("img:3")

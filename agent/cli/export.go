@@ -8,18 +8,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/urfave/cli/v2"
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
 	"monopod/agent/disk"
 	"monopod/agent/handover"
 	"monopod/agent/hold"
+	"monopod/agent/node"
 	"monopod/agent/objects"
 	"monopod/agent/print"
 	values "monopod/agent/settings"
+	"monopod/agent/status"
 	"monopod/cgroups"
 	"monopod/cri"
 	"monopod/manifests/shell"
@@ -81,14 +85,22 @@ func exportPods(c *cli.Context) error {
 		return err
 	}
 	x := handover.Exporter{Root: cfg.Root, Inline: c.Bool("inline"), Objects: objects.NewSet(has)}
-	left, err := writeManifests(c.App.Writer, &x, dir, accepted, record.Stopped)
+	waiting, err := waitingIn(cfg.Root)
+	if err != nil { // a report is no state: the manifests do not need it
+		fmt.Fprintf(c.App.ErrWriter, "monopod: which pods and edits wait is not known: %v\n", err)
+	}
+	left, err := writeManifests(c.App.Writer, &x, dir, accepted, record.Stopped, waiting)
 	if err != nil {
 		return err
 	}
 	differs := 0
 	if c.IsSet("for-kubelet") {
 		n := handover.Node{Root: cfg.Root, PodLogs: cfg.PodLogs, CgroupRoot: cfg.CgroupRoot, SeccompDefault: cfg.SeccompDefault, Proc: proc,
-			Endpoint: runtimeOf(c.Context, values.Endpoints(cfg))}
+			Endpoint: runtimeOf(c.Context, values.Endpoints(cfg)), Pods: len(accepted), Cores: runtime.NumCPU(),
+			MaxPods: cfg.MaxPods, PodsPerCore: cfg.PodsPerCore, UnsafeSysctls: cfg.AllowedUnsafeSysctls}
+		if n.HasSwap, err = node.HasSwap(filepath.Join(proc, "swaps")); err != nil {
+			return err
+		}
 		if n.Name, err = values.NodeName(cfg, false); err != nil {
 			return fmt.Errorf("node name: %w; give one with --node-name", err)
 		}
@@ -108,39 +120,86 @@ func runtimeOf(ctx context.Context, endpoints []string) string {
 	if len(endpoints) == 1 {
 		return endpoints[0]
 	}
-	runtime, err := cri.Dial(endpoints...)
+	found, err := cri.Dial(endpoints...)
 	if err != nil {
 		return ""
 	}
-	defer runtime.Close()
-	if _, err := runtime.Version(ctx); err != nil {
+	defer found.Close()
+	if _, err := found.Version(ctx); err != nil {
 		return ""
 	}
-	return runtime.Endpoint()
+	return found.Endpoint()
+}
+
+// waitingVersion is a version of a pod that the agent reports as one that waits.
+type waitingVersion struct {
+	file    string
+	version *status.Version
+}
+
+// waitingIn returns the versions that wait, by the agent's last report in a root dir; none: it has
+// none.
+func waitingIn(root string) (all []waitingVersion, err error) {
+	known, err := client.LastKnown(filepath.Join(root, "status"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range known.Manifests.Files {
+		for k := range f.Versions {
+			if f.Versions[k].State == status.Waiting {
+				all = append(all, waitingVersion{f.Path, &f.Versions[k]})
+			}
+		}
+	}
+	return all, nil
 }
 
 // writeManifests writes what a kubelet takes, and prints a line for each pod. It returns how many
 // pods are not written.
-func writeManifests(w io.Writer, x *handover.Exporter, dir string, accepted []*checkpoint.Checkpoint, stopped map[string]hold.Stop) (left int, err error) {
+func writeManifests(w io.Writer, x *handover.Exporter, dir string, accepted []*checkpoint.Checkpoint, stopped map[string]hold.Stop, waiting []waitingVersion) (left int, err error) {
+	known := map[string]bool{}
 	for _, c := range accepted {
+		key := c.Key().String()
+		known[key] = true
 		e := x.Export(c.Pod)
-		if stop, is := stopped[c.Key().String()]; is && !stop.Starts {
+		if stop, is := stopped[key]; is && !stop.Starts {
 			e.Refused = append(e.Refused, "it is stopped: `monopod start` it, or leave it out")
 		}
 		if len(e.Refused) > 0 {
 			left++
 			for _, why := range e.Refused {
-				fmt.Fprintf(w, "left     %s: %s\n", c.Key(), print.OneLine(why))
+				fmt.Fprintf(w, "left     %s: %s\n", key, print.OneLine(why))
 			}
 			continue
 		}
 		if err := disk.WriteFile(filepath.Join(dir, e.File), e.Text, 0o600); err != nil { // it may have the values of Secrets
 			return left, err
 		}
-		fmt.Fprintf(w, "written  %s (%s)\n", c.Key(), e.File)
+		fmt.Fprintf(w, "written  %s (%s)%s\n", key, e.File, laterOf(key, &e, waiting))
 	}
-	_, err = fmt.Fprintf(w, "%s has the manifests of %d of %d pods.\n", dir, len(accepted)-left, len(accepted))
+	for _, one := range waiting {
+		v := one.version
+		if !known[v.Pod] {
+			known[v.Pod] = true
+			left++
+			fmt.Fprintf(w, "left     %s of %s: %s\n", v.Pod, one.file, print.JoinWords("it has not started", print.OneLine(v.Reason)))
+		}
+	}
+	_, err = fmt.Fprintf(w, "%s has the manifests of %d of %d pods.\n", dir, len(known)-left, len(known))
 	return left, err
+}
+
+// laterOf says that another version of a pod waits than the exported one; "": none does.
+func laterOf(pod string, e *handover.Exported, waiting []waitingVersion) string {
+	for _, one := range waiting {
+		if v := one.version; v.Pod == pod && v.Hash != e.Hash {
+			return print.JoinWords(fmt.Sprintf(": %s gives another version, which waits", one.file), print.OneLine(v.Reason))
+		}
+	}
+	return ""
 }
 
 // newFolder makes a folder, which may exist if it is empty, as a kubelet reads each file in it, and

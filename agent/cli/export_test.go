@@ -17,6 +17,7 @@ import (
 	"monopod/agent/handover"
 	"monopod/cri/critest"
 	"monopod/manifests"
+	"monopod/manifests/poduid"
 )
 
 // exported runs the command on a root dir.
@@ -87,6 +88,38 @@ func TestAStoppedPodIsNotExported(t *testing.T) {
 	}
 }
 
+// A pod that has not been let start has no version that could be written, and an edit that waits is
+// none that runs: the kubelet would know neither.
+func TestWhatWaitsIsNamedByAnExport(t *testing.T) {
+	db := runningPod("db")
+	db.Annotations = map[string]string{poduid.AnnotationHash: "2"}
+	root := volumeRoot(t, nil, runningPod("web"), db)
+	report := `{"dir": "/m", "files": [
+		{"path": "/m/cache.yaml", "state": "waiting", "versions": [{"pod": "default/cache-node1", "state": "waiting", "reason": "waits for default/db to be ready", "hash": "1"}]},
+		{"path": "/m/db.yaml", "state": "waiting", "versions": [{"pod": "default/db-node1", "state": "waiting", "reason": "its image is pulled", "hash": "2"}]},
+		{"path": "/m/old.yaml", "state": "rejected", "versions": [{"pod": "default/old-node1", "state": "rejected", "reason": "wrong"}]},
+		{"path": "/m/web.yaml", "state": "waiting", "versions": [{"pod": "default/web-node1", "state": "waiting", "reason": "held", "hash": "3", "running": "4"}]}]}`
+	if err := errors.Join(os.MkdirAll(filepath.Join(root, "status", "pods"), 0o755), os.WriteFile(filepath.Join(root, "status", "manifests.json"), []byte(report), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "new")
+	out, err := exported(t, root, dir)
+	want := "written  default/db-node1 (default_db.yaml)\n" +
+		"written  default/web-node1 (default_web.yaml): /m/web.yaml gives another version, which waits: held\n" +
+		"left     default/cache-node1 of /m/cache.yaml: it has not started: waits for default/db to be ready\n" +
+		dir + " has the manifests of 2 of 3 pods.\n"
+	if command.ExitCode(err) != command.ExitFailed || out != want {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(root, "status", "manifests.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err = exported(t, root, filepath.Join(t.TempDir(), "late"))
+	if err != nil || !strings.Contains(out, "2 of 2 pods") {
+		t.Errorf("a power cut left the report empty: %v\n%s", err, out)
+	}
+}
+
 // A manifest may have the values of Secrets.
 func TestAManifestIsNotWrittenThroughALink(t *testing.T) {
 	dir := t.TempDir()
@@ -95,7 +128,7 @@ func TestAManifestIsNotWrittenThroughALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	accepted := checkpoint.NewCheckpoint(&manifests.Pod{Pod: runningPod("web")}, metav1.Now())
-	left, err := writeManifests(io.Discard, &handover.Exporter{}, dir, []*checkpoint.Checkpoint{accepted}, nil)
+	left, err := writeManifests(io.Discard, &handover.Exporter{}, dir, []*checkpoint.Checkpoint{accepted}, nil, nil)
 	if text, failed := os.ReadFile(other); left > 0 || err != nil || failed != nil || len(text) > 0 {
 		t.Errorf("the file behind the link has %q: %d, %v, %v", text, left, err, failed)
 	}

@@ -40,7 +40,7 @@ func typedManifests() status.Manifests {
 	return status.Manifests{Dir: "/etc/m", Files: []status.File{
 		{Path: "/etc/m/web.yaml", Pods: []string{"default/web-n1"}, Held: true, Problems: []status.Problem{
 			{File: "/etc/m/web.yaml", Line: 12, Column: 3, Field: "spec.x", Message: "unknown field"}}},
-		{Path: "/etc/m/job.yaml", Pods: []string{"default/job"}, Problems: []status.Problem{{File: "/etc/m/job.yaml", Message: "of the job"}}},
+		{Path: "/etc/m/job.yaml", Pods: []string{"default/job-n1"}, Problems: []status.Problem{{File: "/etc/m/job.yaml", Message: "of the job"}}},
 	}}
 }
 

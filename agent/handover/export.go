@@ -20,10 +20,11 @@ import (
 
 // Exported is an accepted version as a manifest for a kubelet.
 type Exported struct {
-	Pod     *v1.Pod  // the manifest, with its uid
-	Text    []byte   // the same as YAML; nil: YAML cannot hold it
-	File    string   // its name
-	Refused []string // why a kubelet refuses it, or does not run it as monopod does; none: it takes it
+	Pod     *v1.Pod            // the manifest, with its uid
+	Text    []byte             // the same as YAML; nil: YAML cannot hold it
+	File    string             // its name
+	Hash    poduid.ContentHash // of the accepted version
+	Refused []string           // why a kubelet refuses it, or does not run it as monopod does; none: it takes it
 }
 
 // Exporter makes manifests of accepted versions.
@@ -38,7 +39,7 @@ type Exporter struct {
 // Export returns the manifest of an accepted version. The pod is not changed.
 func (x *Exporter) Export(accepted *v1.Pod) Exported {
 	p := accepted.DeepCopy()
-	e := Exported{Pod: p, File: p.Namespace + "_" + p.Name + ".yaml"}
+	e := Exported{Pod: p, File: p.Namespace + "_" + p.Name + ".yaml", Hash: poduid.HashOf(accepted)}
 	suffix := "-" + strings.ToLower(p.Spec.NodeName)
 	if !strings.HasSuffix(p.Name, suffix) {
 		e.Refused = append(e.Refused, fmt.Sprintf("its name does not end in %s, as all of a kubelet do: podNameSuffix is false", suffix))

@@ -147,7 +147,7 @@ func TestTheSettingsOfAKubeletAreCompared(t *testing.T) {
 		noErr(t, os.WriteFile(filepath.Join(proc, "self", "mountinfo"), []byte("22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"+more), 0o644))
 	}
 	mount("23 22 8:1 / /elsewhere rw - ext4 /dev/sda1 rw\n")
-	n := &Node{Name: "node1", Root: root, Proc: proc, PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Endpoint: "unix:///run/containerd/containerd.sock"}
+	n := &Node{Name: "node1", MaxPods: 110, Root: root, Proc: proc, PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Endpoint: "unix:///run/containerd/containerd.sock"}
 	for _, row := range []struct {
 		about, settings string
 		says            []string
@@ -190,9 +190,56 @@ func TestTheSettingsOfAKubeletAreCompared(t *testing.T) {
 	}
 }
 
+// A kubelet admits all pods again when it starts, and kills what it refuses. With swap it does not
+// start, unless it is told to.
+func TestTheSettingsByWhichAKubeletAdmitsPodsAreCompared(t *testing.T) {
+	root, proc := t.TempDir(), t.TempDir()
+	noErr(t, os.MkdirAll(filepath.Join(proc, "self"), 0o755))
+	noErr(t, os.WriteFile(filepath.Join(proc, "self", "mountinfo"), []byte("22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"), 0o644))
+	for _, row := range []struct {
+		about    string
+		n        Node
+		settings string
+		says     string // the settings that differ
+		needs    string // a line that the kubelet needs
+	}{
+		{"the usual", Node{MaxPods: 110, Pods: 3}, "", "", "maxPods: 110"},
+		{"more pods than usual", Node{MaxPods: 200, Pods: 120}, "", "maxPods", "maxPods: 200"},
+		{"the kubelet has room enough", Node{MaxPods: 200, Pods: 120}, "maxPods: 150\n", "", ""},
+		{"the kubelet has room for fewer", Node{MaxPods: 110, Pods: 3}, "maxPods: 2\n", "maxPods", ""},
+		{"more pods than new ones are let", Node{MaxPods: 2, Pods: 120}, "", "maxPods", "maxPods: 120"},
+		{"by the core", Node{MaxPods: 110, Pods: 30, Cores: 2}, "podsPerCore: 10\n", "podsPerCore", "podsPerCore: 0"},
+		{"by the core, which is enough", Node{MaxPods: 110, Pods: 30, Cores: 4, PodsPerCore: 20}, "podsPerCore: 10\n", "", "podsPerCore: 20"},
+		{"the usual, by the core", Node{MaxPods: 110, Pods: 30, Cores: 4, PodsPerCore: 20}, "", "", ""},
+		{"sysctls", Node{MaxPods: 110, UnsafeSysctls: []string{"net.core.*", "kernel.msgmax"}}, "allowedUnsafeSysctls: [kernel.msgmax]\n", "allowedUnsafeSysctls", `allowedUnsafeSysctls: ["net.core.*","kernel.msgmax"]`},
+		{"sysctls, and others", Node{MaxPods: 110, UnsafeSysctls: []string{"net.core.*"}}, "allowedUnsafeSysctls: [kernel.msgmax, net.core.*]\n", "", ""},
+		{"swap", Node{MaxPods: 110, HasSwap: true}, "", "failSwapOn", "failSwapOn: false"},
+		{"swap that the kubelet bears", Node{MaxPods: 110, HasSwap: true}, "failSwapOn: false\n", "", ""},
+	} {
+		t.Run(row.about, func(t *testing.T) {
+			n := row.n
+			n.Name, n.Root, n.Proc, n.PodLogs = "node1", root, proc, "/var/log/pods"
+			noErr(t, os.WriteFile(filepath.Join(root, "config.yaml"), []byte("staticPodPath: /m\n"+row.settings), 0o600))
+			got, err := n.CheckKubelet(root, "/m")
+			noErr(t, err)
+			var names []string
+			for _, text := range got {
+				name, _, _ := strings.Cut(text, " of ")
+				names = append(names, name)
+			}
+			if strings.Join(names, " ") != row.says {
+				t.Errorf("%q", got)
+			}
+			if text := n.KubeletSettings("/m"); !strings.Contains(text, "\n"+row.needs) {
+				t.Errorf("%s has no %s", text, row.needs)
+			}
+		})
+	}
+}
+
 func TestASettingWithTheSameMeaningDoesNotDiffer(t *testing.T) {
 	root := t.TempDir()
-	n := &Node{Name: "node1", Root: root, PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Proc: t.TempDir(), Endpoint: "unix:///run/containerd/containerd.sock"}
+	n := &Node{Name: "node1", MaxPods: 110, Root: root, PodLogs: "/var/log/pods", CgroupDriver: cgroups.Systemd, Proc: t.TempDir(), Endpoint: "unix:///run/containerd/containerd.sock"}
 	noErr(t, os.MkdirAll(filepath.Join(n.Proc, "self"), 0o755))
 	noErr(t, os.WriteFile(filepath.Join(n.Proc, "self", "mountinfo"), []byte("22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"), 0o644))
 	noErr(t, os.WriteFile(filepath.Join(root, "config.yaml"), []byte("staticPodPath: /etc/kubernetes/manifests/\npodLogsDir: /var/log//pods/\n"+

@@ -30,6 +30,14 @@ type Node struct {
 	Endpoint       string // of the runtime
 	SeccompDefault bool
 	Proc           string // where the kernel shows processes
+
+	// By what a kubelet that starts admits the pods: it kills those that it refuses. Its own value is
+	// enough if it has room for them.
+	Pods                 int // how many there are
+	Cores                int
+	MaxPods, PodsPerCore int64
+	UnsafeSysctls        []string // that pods may change: names, or prefixes that end in *
+	HasSwap              bool     // a kubelet does not start, unless it is told to
 }
 
 // kubelets are the names of processes that are kubelets, or have one inside.

@@ -2,9 +2,11 @@ package handover
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,24 +21,82 @@ import (
 
 // setting is a field of a KubeletConfiguration, in which a kubelet must be as monopod.
 type setting struct {
-	name, value string
-	usual       string // what a kubelet has without the field
+	name  string
+	value any    // a string, as YAML has it or without its quotes, or a list of strings
+	usual string // what a kubelet has without the field
+
+	suffices func(is any) bool // whether a kubelet's value does; nil: the same one does
+}
+
+// isMet reports whether the value that a kubelet's file has does as well as that of the node.
+func (s *setting) isMet(is any) bool {
+	if s.suffices != nil {
+		return s.suffices(is)
+	}
+	return isSame(fmt.Sprint(is), fmt.Sprint(s.value))
+}
+
+// yaml returns the value as YAML.
+func (s *setting) yaml() string {
+	if text, is := s.value.(string); is {
+		return asYAML(text)
+	}
+	text, _ := json.Marshal(s.value) // strings always can be
+	return string(text)
 }
 
 // settings returns what a kubelet needs to take over the pods of a node from a folder of manifests.
 func (n *Node) settings(manifests string) []setting {
 	all := []setting{
-		{"staticPodPath", manifests, ""},
-		{"podLogsDir", n.PodLogs, "/var/log/pods"},
+		{name: "staticPodPath", value: manifests},
+		{name: "podLogsDir", value: n.PodLogs, usual: "/var/log/pods"},
 	}
 	if n.CgroupDriver != cgroups.None { // else it is not known
-		all = append(all, setting{"cgroupDriver", string(cmp.Or(n.CgroupDriver, cgroups.Cgroupfs)), "cgroupfs"})
+		all = append(all, setting{name: "cgroupDriver", value: string(cmp.Or(n.CgroupDriver, cgroups.Cgroupfs)), usual: "cgroupfs"})
 	}
-	all = append(all, setting{"cgroupRoot", cmp.Or(n.CgroupRoot, "/"), "/"}, setting{"seccompDefault", strconv.FormatBool(n.SeccompDefault), "false"})
+	all = append(all, setting{name: "cgroupRoot", value: cmp.Or(n.CgroupRoot, "/"), usual: "/"},
+		setting{name: "seccompDefault", value: strconv.FormatBool(n.SeccompDefault), usual: "false"})
 	if n.Endpoint != "" {
-		all = append(all, setting{"containerRuntimeEndpoint", n.Endpoint, "unix:///run/containerd/containerd.sock"})
+		all = append(all, setting{name: "containerRuntimeEndpoint", value: n.Endpoint, usual: "unix:///run/containerd/containerd.sock"})
+	}
+	return append(all, n.admits()...)
+}
+
+// usualPods is maxPods of a kubelet without the setting, or with 0.
+const usualPods = 110
+
+// admits returns the settings by which a kubelet admits the pods that run, and starts at all.
+func (n *Node) admits() []setting {
+	most := max(cmp.Or(n.MaxPods, usualPods), int64(n.Pods))
+	all := []setting{
+		{name: "maxPods", value: strconv.FormatInt(most, 10), usual: strconv.Itoa(usualPods), suffices: n.hasRoom},
+		{name: "podsPerCore", value: strconv.FormatInt(n.PodsPerCore, 10), usual: "0", suffices: n.hasRoomByCore},
+	}
+	if len(n.UnsafeSysctls) > 0 {
+		all = append(all, setting{name: "allowedUnsafeSysctls", value: n.UnsafeSysctls, suffices: n.allowsSysctls})
+	}
+	if n.HasSwap {
+		all = append(all, setting{name: "failSwapOn", value: "false", usual: "true"})
 	}
 	return all
+}
+
+// hasRoom reports whether a kubelet's maxPods is enough for the pods.
+func (n *Node) hasRoom(is any) bool {
+	most, err := strconv.Atoi(fmt.Sprint(is))
+	return err == nil && cmp.Or(most, usualPods) >= n.Pods
+}
+
+// hasRoomByCore reports whether a kubelet's podsPerCore is enough for the pods; 0 is no bound.
+func (n *Node) hasRoomByCore(is any) bool {
+	perCore, err := strconv.Atoi(fmt.Sprint(is))
+	return err == nil && (perCore == 0 || perCore*n.Cores >= n.Pods)
+}
+
+// allowsSysctls reports whether a kubelet's list has all that the node's has.
+func (n *Node) allowsSysctls(is any) bool {
+	list, _ := is.([]any)
+	return !slices.ContainsFunc(n.UnsafeSysctls, func(name string) bool { return !slices.Contains(list, any(name)) })
 }
 
 // KubeletSettings returns the part of a KubeletConfiguration, and the flags, with which a kubelet
@@ -45,7 +105,7 @@ func (n *Node) KubeletSettings(manifests string) string {
 	var b strings.Builder
 	b.WriteString("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
 	for _, s := range n.settings(manifests) {
-		fmt.Fprintf(&b, "%s: %s\n", s.name, asYAML(s.value))
+		fmt.Fprintf(&b, "%s: %s\n", s.name, s.yaml())
 	}
 	fmt.Fprintf(&b, "# flags: --hostname-override=%s --root-dir=%s\n", n.Name, shell.Word(n.Root))
 	return b.String()
@@ -87,12 +147,12 @@ func (n *Node) CheckKubelet(root, manifests string) (differs []string, err error
 		return differs, fmt.Errorf("settings of the kubelet: %s: %w", file, err)
 	}
 	for _, s := range n.settings(manifests) {
-		is := s.usual
+		is := any(s.usual)
 		if value := has[s.name]; value != nil && value != "" {
-			is = fmt.Sprint(value)
+			is = value
 		}
-		if !isSame(is, s.value) {
-			differs = append(differs, fmt.Sprintf("%s of %s is %q: set it to %s", s.name, file, is, asYAML(s.value)))
+		if !s.isMet(is) {
+			differs = append(differs, fmt.Sprintf("%s of %s is %q: set it to %s", s.name, file, fmt.Sprint(is), s.yaml()))
 		}
 	}
 	return differs, nil

@@ -2,7 +2,10 @@
 package node
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
@@ -149,6 +152,15 @@ func memoryTotal(path string) (int64, error) {
 		}
 	}
 	return 0, fmt.Errorf("memory of the machine: %s has no MemTotal", path)
+}
+
+// HasSwap reports whether the machine has swap, by /proc/swaps. The file's first line is a heading.
+func HasSwap(swaps string) (bool, error) {
+	b, err := os.ReadFile(swaps)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without swap has no such file
+		return false, fmt.Errorf("look for swap: %w", err)
+	}
+	return bytes.Count(bytes.TrimSpace(b), []byte("\n")) > 0, nil
 }
 
 // SwapController reports whether cgroups can limit swap here: on v2 by the

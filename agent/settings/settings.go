@@ -3,12 +3,10 @@
 package settings
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -159,16 +157,13 @@ func checkExposed(c config.Config) error {
 		"give an https:// URL with --manifest-url, or leave the %[2]s out", setting, what, host)}
 }
 
-// checkSwap refuses a machine with swap. The file's first line is a heading.
+// checkSwap refuses a machine with swap.
 func checkSwap(swaps string) error {
-	b, err := os.ReadFile(swaps)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without swap has no such file
-		return fmt.Errorf("look for swap: %w", err)
+	has, err := node.HasSwap(swaps)
+	if err == nil && has {
+		err = errors.New("the machine has swap and failSwapOn is true: turn swap off or the setting")
 	}
-	if bytes.Count(bytes.TrimSpace(b), []byte("\n")) > 0 {
-		return errors.New("the machine has swap and failSwapOn is true: turn swap off or the setting")
-	}
-	return nil
+	return err
 }
 
 // Endpoints returns the addresses at which the runtime may listen.

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/disk"
@@ -28,24 +30,80 @@ func setUpHostPath(h *v1.HostPathVolumeSource) (Mount, error) {
 }
 
 // lookAtHostPath makes the checks of setUpHostPath and creates nothing: a path that is to be
-// created may be missing.
-func lookAtHostPath(h *v1.HostPathVolumeSource) error {
+// created may be missing if it can be. folders are those that are created before it.
+func lookAtHostPath(h *v1.HostPathVolumeSource, folders []string) error {
 	if h.Type == nil {
 		return nil
 	}
 	kind := *h.Type
-	if kind == v1.HostPathDirectoryOrCreate || kind == v1.HostPathFileOrCreate {
-		if _, err := os.Stat(h.Path); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-	}
 	switch kind {
 	case v1.HostPathDirectoryOrCreate:
 		kind = v1.HostPathDirectory
 	case v1.HostPathFileOrCreate:
 		kind = v1.HostPathFile
 	}
+	if kind != *h.Type {
+		if _, err := os.Stat(h.Path); errors.Is(err, fs.ErrNotExist) {
+			return canCreate(h.Path, kind, folders)
+		}
+	}
 	return checkHostPath(h.Path, kind)
+}
+
+// canCreate checks that a missing file or directory can be created: a file only in a folder that is
+// there, or that is one of folders or above one.
+func canCreate(path string, kind v1.HostPathType, folders []string) error {
+	above, err := existing(filepath.Clean(path))
+	if err != nil {
+		return fmt.Errorf("%s cannot be created: %w", path, err)
+	}
+	parent := filepath.Dir(filepath.Clean(path))
+	isCreated := func(folder string) bool { return strings.HasPrefix(filepath.Clean(folder)+"/", parent+"/") }
+	if kind == v1.HostPathFile && above != parent && !slices.ContainsFunc(folders, isCreated) {
+		return fmt.Errorf("%s cannot be created: %s does not exist", path, parent)
+	}
+	if err := unix.Access(above, unix.W_OK); err != nil { // of root: its disk is mounted read-only
+		return fmt.Errorf("%s cannot be created: %s: %w", path, above, err)
+	}
+	return nil
+}
+
+// existing returns the nearest path above a missing one that exists.
+func existing(path string) (string, error) {
+	for {
+		if _, err := os.Lstat(path); err == nil {
+			return "", fmt.Errorf("%s is a link to what does not exist", path)
+		}
+		path = filepath.Dir(path)
+		_, err := os.Stat(path)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return path, err
+		}
+	}
+}
+
+// isFolderToCreate reports whether a volume is a folder of the machine that is created if it is
+// missing.
+func isFolderToCreate(v *v1.Volume) bool {
+	return v.HostPath != nil && v.HostPath.Type != nil && *v.HostPath.Type == v1.HostPathDirectoryOrCreate
+}
+
+// foldersFirst returns the volumes that containers mount in the order in which they are set up: the
+// folders that are created before the files that may be in them.
+func foldersFirst(p *v1.Pod) (all []*v1.Volume) {
+	used := mounted(p)
+	var others []*v1.Volume
+	for i := range p.Spec.Volumes {
+		v := &p.Spec.Volumes[i]
+		switch {
+		case !used[v.Name]:
+		case isFolderToCreate(v):
+			all = append(all, v)
+		default:
+			others = append(others, v)
+		}
+	}
+	return append(all, others...)
 }
 
 func checkHostPath(path string, t v1.HostPathType) error {

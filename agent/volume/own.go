@@ -24,22 +24,25 @@ func isShared(v v1.Volume) bool { return v.HostPath != nil || v.PersistentVolume
 // LookAtShared checks that the machine's paths and the lasting volumes that a pod mounts are as
 // SetUp needs them. It creates nothing.
 func LookAtShared(root string, p *v1.Pod) error {
-	used := mounted(p)
-	for i := range p.Spec.Volumes {
-		v := &p.Spec.Volumes[i]
-		if !used[v.Name] || !isShared(*v) {
+	var folders []string
+	for _, v := range foldersFirst(p) {
+		if !isShared(*v) {
 			continue
 		}
-		if err := lookAt(root, p.Namespace, v); err != nil {
+		if err := lookAt(root, p.Namespace, v, folders); err != nil {
 			return setUpError(v, err)
+		}
+		if isFolderToCreate(v) {
+			folders = append(folders, v.HostPath.Path)
 		}
 	}
 	return nil
 }
 
-func lookAt(root, namespace string, v *v1.Volume) error {
+// lookAt is LookAtShared for one volume. folders are the machine's that are created before it.
+func lookAt(root, namespace string, v *v1.Volume, folders []string) error {
 	if v.HostPath != nil {
-		return lookAtHostPath(v.HostPath)
+		return lookAtHostPath(v.HostPath, folders)
 	}
 	c := types.NamespacedName{Namespace: namespace, Name: v.PersistentVolumeClaim.ClaimName}
 	_, err := checkClaim(root, c)

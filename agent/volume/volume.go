@@ -136,13 +136,8 @@ func setUpError(v *v1.Volume, err error) error {
 
 // volumes creates the volumes.
 func (s *setup) volumes(ctx context.Context) (map[string]Mount, error) {
-	used := mounted(s.pod)
 	out := map[string]Mount{}
-	for i := range s.pod.Spec.Volumes {
-		v := &s.pod.Spec.Volumes[i]
-		if !used[v.Name] {
-			continue
-		}
+	for _, v := range foldersFirst(s.pod) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

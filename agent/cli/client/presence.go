@@ -62,5 +62,21 @@ func AllPods(ctx context.Context, socket string) (pods []v1.Pod, complete bool, 
 func hasManifests(ctx context.Context, socket string) (bool, error) {
 	var m status.Manifests
 	err := GetJSON(ctx, socket, "/manifests", &m)
-	return m.Dir != "" || slices.ContainsFunc(m.Files, func(f status.File) bool { return f.Path != "" }), err
+	return isRead(m), err
+}
+
+// isRead reports whether a report is of manifests that were read.
+func isRead(m status.Manifests) bool {
+	return m.Dir != "" || slices.ContainsFunc(m.Files, func(f status.File) bool { return f.Path != "" })
+}
+
+// AreAllReported reports whether each pod that a file gives is among these. An agent that has just
+// started reports one after the other.
+func AreAllReported(pods []v1.Pod, m status.Manifests) bool {
+	there := map[string]bool{}
+	for k := range pods {
+		there[pods[k].Namespace+"/"+pods[k].Name] = true
+	}
+	isMissing := func(pod string) bool { return !there[pod] }
+	return !slices.ContainsFunc(m.Files, func(f status.File) bool { return slices.ContainsFunc(f.Pods, isMissing) })
 }

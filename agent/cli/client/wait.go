@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/print"
+	"monopod/agent/status"
 )
 
 // waitEvery is the interval of Wait's requests. The agent answers from memory.
@@ -144,6 +145,8 @@ func (w *wait) lookAtAll(pods []v1.Pod, complete bool) error {
 	}
 	none := len(all) == 0
 	switch {
+	case !complete && w.outcome.name != "gone" && len(w.missing) == 0 && !none:
+		w.missing = []string{"the agent does not report all pods yet"}
 	case none && w.outcome.name != "gone":
 		w.missing = []string{"no pod matches"}
 		w.print("no pod matches yet")
@@ -203,13 +206,20 @@ func (w *wait) print(text string) {
 	}
 }
 
-// askAgent requests the pods from the agent behind the socket. Only the outcome gone requires that
-// the agent knows all manifests.
+// askAgent requests the pods from the agent behind the socket. Whether these are all matters unless
+// they are named, and to the outcome gone.
 func (o *WaitOptions) askAgent(ctx context.Context) (pods []v1.Pod, complete bool, err error) {
 	if o.For == "gone" || o.For == "removed" {
 		return AllPods(ctx, o.Socket)
 	}
+	var m status.Manifests
+	if len(o.Choice.Names) == 0 {
+		err = GetJSON(ctx, o.Socket, "/manifests", &m) // before the list, which has all that was known then
+		if err != nil {
+			return nil, false, err
+		}
+	}
 	var list v1.PodList
 	err = GetJSON(ctx, o.Socket, "/pods", &list)
-	return list.Items, complete, err
+	return list.Items, isRead(m) && AreAllReported(list.Items, m), err
 }

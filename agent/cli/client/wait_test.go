@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/cli/clitest"
+	"monopod/agent/status"
 )
 
 // is returns a pod in some state, in a word or two.
@@ -97,6 +98,8 @@ func TestWait(t *testing.T) {
 		{"all are ready, but for one that is done", nil, Choice{}, "ready", film{{time.Second, pods(is("a", "succeeded"), is("b", "pending")), false, nil}, {0, pods(is("a", "succeeded"), is("b", "ready")), false, nil}}, 1200 * time.Millisecond, ""},
 		{"all are ready, but for one that failed", nil, Choice{}, "ready", film{{0, pods(is("a", "succeeded"), is("b", "failed")), false, nil}}, 0,
 			"default/b is not ready and will not be: it has failed (DeadlineExceeded: too long)"},
+		{"all are ready that an agent reports which has just started, but not yet all", nil, Choice{}, "ready", film{{time.Second, pods(is("a", "ready")), true, nil}, {2 * time.Second, pods(is("a", "ready"), is("b", "pending")), false, nil}, {0, pods(is("a", "ready"), is("b", "ready")), false, nil}}, 2100 * time.Millisecond, ""},
+		{"not all are reported in time", nil, Choice{Selector: "app=a"}, "ready", film{{0, pods(is("a", "ready")), true, nil}}, 10 * time.Second, "not ready within 10s: the agent does not report all pods yet"},
 		{"by the word for pods", []string{"pod", "a", "pods/b"}, Choice{}, "ready", film{{0, pods(is("a", "ready"), is("b", "ready")), false, nil}}, 0, ""},
 		{"completed", []string{"a", "b"}, Choice{}, "completed", film{{0, pods(is("a", "succeeded"), is("b", "failed")), false, nil}}, 0, ""},
 		{"a condition", []string{"web"}, Choice{}, "condition=initialized", film{{0, pods(is("web", "running")), false, nil}}, 0, ""},
@@ -131,4 +134,25 @@ func TestWait(t *testing.T) {
 		})
 	}
 	clitest.Golden(t, printed.String())
+}
+
+// The pods of an agent that has just started come one after the other, once it has read their files.
+func TestAWaitForAllPodsKnowsWhetherTheseAreAll(t *testing.T) {
+	const web = "- {metadata: {namespace: default, name: web-n1}}\n"
+	files := []status.File{{Path: "/m/web.yaml", Pods: []string{"default/web-n1"}}, {Path: "/m/db.yaml", Pods: []string{"default/db-n1"}}}
+	for _, r := range []struct {
+		about, pods string
+		m           status.Manifests
+		want        bool
+	}{
+		{"no manifests are read", "", status.Manifests{}, false},
+		{"one is not reported", web, status.Manifests{Dir: "/m", Files: files}, false},
+		{"all are", web + "- {metadata: {namespace: default, name: db-n1}}\n", status.Manifests{Dir: "/m", Files: files}, true},
+		{"there are none", "", status.Manifests{Dir: "/m"}, true},
+	} {
+		o := WaitOptions{Socket: clitest.Agent(t, r.pods, r.m, status.Runtime{}), For: "ready"}
+		if _, complete, err := o.askAgent(t.Context()); err != nil || complete != r.want {
+			t.Errorf("%s: %t, %v", r.about, complete, err)
+		}
+	}
 }

@@ -72,6 +72,13 @@ func sumOf(path string) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err
 }
 
+// isChanged reports whether a file has other content than what the agent read; false if either is
+// not known.
+func isChanged(read *status.File) bool {
+	sum, err := sumOf(read.Path)
+	return err == nil && read.SHA256 != "" && sum != read.SHA256
+}
+
 // target returns the path by which the agent knows the file: in its folder, linked from there, or
 // the one of that name there.
 func (f *file) target(m status.Manifests) string {

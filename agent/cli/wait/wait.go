@@ -132,7 +132,10 @@ func (w *wait) lookAtPods(known *client.Known) {
 		}
 	}
 	if len(names)+len(all) == 0 {
-		w.take("", verdict{lacks: []string{"no pod matches yet"}})
+		w.take("", lacking("no pod matches yet"))
+	}
+	if w.Choice.Selector != "" && !client.AreAllReported(known.Pods, known.Manifests) { // the labels of a stub are not known
+		w.lacks = append(w.lacks, "the agent does not report all pods yet")
 	}
 	for _, name := range names {
 		p, err := client.FindPod(pods, name, w.Choice.Namespace)
@@ -175,14 +178,21 @@ func (w *wait) print(text string) {
 	}
 }
 
-// judgePod judges a pod by the file that gives it.
+// judgePod judges a pod by the file that gives it. What the agent says of a file that was changed
+// since it read it is of former content.
 func judgePod(outcome string, p *v1.Pod, m status.Manifests) verdict {
 	subject := p.Namespace + "/" + print.ShortName(p)
 	var best *status.Version
 	for k := range m.Files {
 		for i := range m.Files[k].Versions {
 			v := &m.Files[k].Versions[i]
-			if v.Pod == p.Namespace+"/"+p.Name && (best == nil || status.Worse(v.State, best.State) == best.State) {
+			if v.Pod != p.Namespace+"/"+p.Name {
+				continue
+			}
+			if isChanged(&m.Files[k]) {
+				return lacking("the agent has not read " + m.Files[k].Path + " yet")
+			}
+			if best == nil || status.Worse(v.State, best.State) == best.State {
 				best = v
 			}
 		}
