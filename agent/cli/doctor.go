@@ -65,11 +65,12 @@ Exit codes: 0; 1: there is an error; 2: wrong flags or settings.`,
 // machine returns this machine, with the agent that runs on it, if any.
 func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 	cfg = besideAgent(ctx, cfg)
-	c, err := cri.Dial(values.Endpoints(cfg)...)
+	endpoints := values.Endpoints(cfg)
+	c, err := cri.Dial(endpoints...)
 	if err != nil {
 		return nil, err
 	}
-	m := &doctor.Machine{Config: cfg, Runtime: c, NoStart: managed.Possible(), Kubelet: handover.Kubelet(proc), Now: time.Now()}
+	m := &doctor.Machine{Config: cfg, Runtime: c, Endpoints: endpoints, NoStart: managed.Possible(), Kubelet: handover.Kubelet(proc), Now: time.Now()}
 	var files status.Manifests
 	if err := client.GetJSON(ctx, cfg.Socket, "/manifests", &files); err == nil {
 		m.Up = true

@@ -33,16 +33,17 @@ type Finding struct {
 
 // Machine is the machine to examine.
 type Machine struct {
-	Config  config.Config // of the agent that runs there, or is to
-	Ignored []string      // settings of its file that have no effect
-	Runtime *cri.Client
-	NoStart error    // why a managed runtime cannot be started; nil: it can
-	Kubelet string   // the process that is a kubelet, or has one inside; "": none
-	Up      bool     // the agent answers on its socket
-	Waits   []string // the settings that wait for a restart of the agent that is up
-	Wrong   []string // other problems that the agent reports of its settings
-	Files   string   // the folder that holds /proc and /sys; "": /
-	Now     time.Time
+	Config    config.Config // of the agent that runs there, or is to
+	Ignored   []string      // settings of its file that have no effect
+	Runtime   *cri.Client
+	Endpoints []string // of Runtime, which is the first of them that answers
+	NoStart   error    // why a managed runtime cannot be started; nil: it can
+	Kubelet   string   // the process that is a kubelet, or has one inside; "": none
+	Up        bool     // the agent answers on its socket
+	Waits     []string // the settings that wait for a restart of the agent that is up
+	Wrong     []string // other problems that the agent reports of its settings
+	Files     string   // the folder that holds /proc and /sys; "": /
+	Now       time.Time
 }
 
 // file returns the path of a file of the kernel.

@@ -42,7 +42,7 @@ func healthy(t *testing.T) *patient {
 	dir := t.TempDir()
 	r.SetImageDir(dir)
 	p := &patient{t, &Machine{Config: config.Default(), Runtime: c, Files: filepath.Join(dir, "files"), Now: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}, r}
-	p.Config.Endpoint, p.Config.Listen, p.Config.Socket = r.Endpoint(), "127.0.0.1:0", filepath.Join(dir, "monopod.sock")
+	p.Endpoints, p.Config.Listen, p.Config.Socket = []string{r.Endpoint()}, "127.0.0.1:0", filepath.Join(dir, "monopod.sock")
 	p.Config.Manifests, p.Config.Root, p.Config.PodLogs = []string{filepath.Join(dir, "manifests")}, filepath.Join(dir, "root"), filepath.Join(dir, "logs")
 	p.Config.ResolvConf = p.write("resolv.conf", "nameserver 10.0.0.1\n")
 	for _, d := range []string{p.Config.Manifests[0], p.Config.Root} {
@@ -84,7 +84,7 @@ func (p *patient) found(check string) (all []Finding) {
 }
 
 // managed makes the runtime one that monopod starts.
-func (p *patient) managed() { p.Config.Endpoint, p.Config.ManagedRuntime = "", true }
+func (p *patient) managed() { p.Config.ManagedRuntime = true }
 
 func TestAManagedRuntimeIsToldAsSuch(t *testing.T) {
 	p := healthy(t)
@@ -123,7 +123,7 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		tells, remedy string
 	}{
 		{"a runtime that is down", "runtime", func(p *patient) { p.runtime.Stop() }, Error, "", ""},
-		{"no runtime", "runtime", func(p *patient) { p.Config.Endpoint = "unix:///nix/x.sock"; p.runtime.Stop() }, Error, "no socket at unix:///nix/x.sock", "--runtime-endpoint"},
+		{"no runtime", "runtime", func(p *patient) { p.Endpoints = []string{"unix:///nix/x.sock"}; p.runtime.Stop() }, Error, "no socket at unix:///nix/x.sock", "--runtime-endpoint"},
 		{"a managed runtime that is down with monopod", "runtime", func(p *patient) { p.managed(); p.runtime.Stop() }, Warning, "does not run, nor does monopod", "start monopod"},
 		{"a managed runtime that is down", "runtime", func(p *patient) { p.managed(); p.Up = true; p.runtime.Stop() }, Error, "the managed runtime does not answer", "root/containerd/log"},
 		{"a managed runtime of systemd's that is down", "runtime", func(p *patient) {
@@ -259,10 +259,10 @@ func TestRemediesAreThoseOfTheRuntime(t *testing.T) {
 		{"no pause image", "pause image", func(p *patient) { p.runtime.SetSandboxImage("pause:2") }, "crictl pull pause:2, or offline: podman load --input FILE"},
 		{"cgroupfs beside systemd", "cgroup driver", func(p *patient) { p.runtime.SetCgroupDriver(rt.CgroupDriver_CGROUPFS) },
 			`set cgroup_manager = "systemd" below [crio.runtime] in a file in /etc/crio/crio.conf.d; drain`},
-		{"down", "runtime", func(p *patient) { p.Config.Endpoint = "unix://" + p.write("crio.sock", ""); p.runtime.Stop() },
+		{"down", "runtime", func(p *patient) { p.Endpoints = []string{"unix://" + p.write("crio.sock", "")}; p.runtime.Stop() },
 			"systemctl restart crio, and look at journalctl --unit crio"},
 		{"without CRI v1", "runtime", func(p *patient) {
-			p.Config.Endpoint = "unix://" + p.write("crio.sock", "")
+			p.Endpoints = []string{"unix://" + p.write("crio.sock", "")}
 			p.runtime.Fault(critest.On("Version").Fail(codes.Unimplemented, "unknown service"))
 		}, "upgrade CRI-O to 1.21"},
 	} {
@@ -276,12 +276,12 @@ func TestRemediesAreThoseOfTheRuntime(t *testing.T) {
 		})
 	}
 	p := healthy(t)
-	p.Config.Endpoint = "unix://" + p.write("containerd.sock", "")
+	p.Endpoints = []string{"unix://" + p.write("containerd.sock", "")}
 	p.runtime.Stop()
 	if found := p.found("runtime"); len(found) != 1 || found[0].Remedy != "systemctl restart containerd, and look at journalctl --unit containerd" {
 		t.Errorf("found %+v", found)
 	}
-	p.Config.Endpoint = "unix://" + p.write("cri.sock", "")
+	p.Endpoints = []string{"unix://" + p.write("cri.sock", "")}
 	if found := p.found("runtime"); len(found) != 1 || !strings.Contains(found[0].Remedy, "containerd: systemctl restart containerd") || !strings.Contains(found[0].Remedy, "; CRI-O: systemctl restart crio") {
 		t.Errorf("found %+v", found)
 	}

@@ -46,7 +46,7 @@ func (m *Machine) runtimeName(ctx context.Context) string {
 	if v, err := m.Runtime.Version(ctx); err == nil {
 		return v.RuntimeName
 	}
-	sockets := slices.DeleteFunc(m.endpoints(), func(e string) bool { return !isThere(e) })
+	sockets := slices.DeleteFunc(m.Endpoints, func(e string) bool { return !isThere(e) })
 	if len(sockets) != 1 {
 		return ""
 	}

@@ -32,7 +32,7 @@ func runtime(ctx context.Context, m *Machine) []Finding {
 			"%s does not speak CRI v1: %s", m.Runtime.Endpoint(), cri.WithoutCRI)}
 	case m.noSocket():
 		return []Finding{fail("install containerd or CRI-O, or name its socket with --runtime-endpoint",
-			"no runtime: there is no socket at %s", strings.Join(m.endpoints(), " or "))}
+			"no runtime: there is no socket at %s", strings.Join(m.Endpoints, " or "))}
 	}
 	return []Finding{fail(m.remedy(ctx, func(r remedies) string { return r.restart }), "the runtime does not answer: %v", err)}
 }
@@ -51,19 +51,9 @@ func managedRuntime(m *Machine, v *rt.VersionResponse, err error) Finding {
 	return fail("look at monopod's log, and at that of containerd: "+managed.LogOf(m.Config.Root), "the managed runtime does not answer: %v", err)
 }
 
-func (m *Machine) endpoints() []string {
-	switch {
-	case m.Config.ManagedRuntime:
-		return []string{managed.Endpoint(m.Config.Root)}
-	case m.Config.Endpoint != "":
-		return []string{m.Config.Endpoint}
-	}
-	return cri.WellKnown()
-}
-
 // noSocket reports whether none of the runtime's sockets exists.
 func (m *Machine) noSocket() bool {
-	return !slices.ContainsFunc(m.endpoints(), isThere)
+	return !slices.ContainsFunc(m.Endpoints, isThere)
 }
 
 // network checks whether pods with a network of their own can start.
