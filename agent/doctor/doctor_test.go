@@ -123,6 +123,13 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		tells, remedy string
 	}{
 		{"a runtime that is down", "runtime", func(p *patient) { p.runtime.Stop() }, Error, "", ""},
+		{"a runtime that is not ready", "runtime", func(p *patient) {
+			p.runtime.SetCondition(rt.RuntimeReady, false, "x", "its store is being repaired")
+		}, Error, "is not ready: its store is being repaired", "systemctl restart"},
+		{"a managed runtime that is not ready", "runtime", func(p *patient) {
+			p.managed()
+			p.runtime.SetCondition(rt.RuntimeReady, false, "BrokenStore", "")
+		}, Error, "is not ready: BrokenStore", "root/containerd/log"},
 		{"no runtime", "runtime", func(p *patient) { p.Endpoints = []string{"unix:///nix/x.sock"}; p.runtime.Stop() }, Error, "no socket at unix:///nix/x.sock", "--runtime-endpoint"},
 		{"a managed runtime that is down with monopod", "runtime", func(p *patient) { p.managed(); p.runtime.Stop() }, Warning, "does not run, nor does monopod", "start monopod"},
 		{"a managed runtime that is down", "runtime", func(p *patient) { p.managed(); p.Up = true; p.runtime.Stop() }, Error, "the managed runtime does not answer", "root/containerd/log"},

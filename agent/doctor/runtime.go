@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -18,13 +19,16 @@ import (
 	"monopod/manifests/shell"
 )
 
-// runtime asks the runtime for its version. The other checks of the runtime are silent when it
-// does not answer: this one has reported that.
+// runtime asks the runtime for its version, and whether it is ready. The other checks of the runtime
+// are silent when it does not answer: this one has reported that.
 func runtime(ctx context.Context, m *Machine) []Finding {
 	v, err := m.Runtime.Version(ctx)
+	lacks := m.lacks(ctx, rt.RuntimeReady)
 	switch {
+	case lacks != "":
+		return []Finding{fail(m.lookAt(ctx), "%s %s at %s is not ready: %s", v.GetRuntimeName(), v.GetRuntimeVersion(), m.Runtime.Endpoint(), lacks)}
 	case m.Config.ManagedRuntime:
-		return []Finding{managedRuntime(m, v, err)}
+		return []Finding{managedRuntime(ctx, m, v, err)}
 	case err == nil:
 		return append([]Finding{ok("%s %s at %s", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())}, crioSettings(ctx, m)...)
 	case grpcstatus.Code(errors.Unwrap(err)) == codes.Unimplemented || grpcstatus.Code(err) == codes.Unimplemented:
@@ -34,12 +38,34 @@ func runtime(ctx context.Context, m *Machine) []Finding {
 		return []Finding{fail("install containerd or CRI-O, or name its socket with --runtime-endpoint",
 			"no runtime: there is no socket at %s", strings.Join(m.Endpoints, " or "))}
 	}
-	return []Finding{fail(m.remedy(ctx, func(r remedies) string { return r.restart }), "the runtime does not answer: %v", err)}
+	return []Finding{fail(m.lookAt(ctx), "the runtime does not answer: %v", err)}
+}
+
+// lookAt returns what to do with a runtime that is there and does not work.
+func (m *Machine) lookAt(ctx context.Context) string {
+	if m.Config.ManagedRuntime {
+		return "look at monopod's log, and at that of containerd: " + managed.LogOf(m.Config.Root)
+	}
+	return m.remedy(ctx, func(r remedies) string { return r.restart })
+}
+
+// lacks returns why the runtime says that a condition of it is false; "": it does not say so.
+func (m *Machine) lacks(ctx context.Context, condition string) string {
+	st, err := m.Runtime.Status(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, c := range st.Status.Conditions {
+		if c.Type == condition && !c.Status {
+			return cmp.Or(strings.TrimSpace(c.Message), c.Reason, "it does not say why")
+		}
+	}
+	return ""
 }
 
 // managedRuntime checks the runtime that the agent starts: what it answered, or else whether the
 // agent could start it.
-func managedRuntime(m *Machine, v *rt.VersionResponse, err error) Finding {
+func managedRuntime(ctx context.Context, m *Machine, v *rt.VersionResponse, err error) Finding {
 	switch {
 	case err == nil:
 		return ok("%s %s at %s, started by monopod", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())
@@ -48,7 +74,7 @@ func managedRuntime(m *Machine, v *rt.VersionResponse, err error) Finding {
 	case !m.Up:
 		return warn("start monopod", "the managed runtime does not run, nor does monopod")
 	}
-	return fail("look at monopod's log, and at that of containerd: "+managed.LogOf(m.Config.Root), "the managed runtime does not answer: %v", err)
+	return fail(m.lookAt(ctx), "the managed runtime does not answer: %v", err)
 }
 
 // noSocket reports whether none of the runtime's sockets exists.
@@ -58,23 +84,22 @@ func (m *Machine) noSocket() bool {
 
 // network checks whether pods with a network of their own can start.
 func network(ctx context.Context, m *Machine) (found []Finding) {
-	st, err := m.Runtime.Status(ctx)
-	if err != nil {
+	if _, err := m.Runtime.Status(ctx); err != nil {
 		return nil
 	}
-	for _, c := range st.Status.Conditions {
-		if c.Type != rt.NetworkReady || c.Status {
-			continue
-		}
-		if m.Config.ManagedRuntime {
-			found = append(found, warn("apt-get install containernetworking-plugins, and start monopod again", "pods without hostNetwork wait: %s", strings.TrimSpace(c.Message)))
-			continue
-		}
-		conf, bin := m.networkFolders(ctx)
-		found = append(found, warn("put a CNI configuration into "+conf+" and the plugins that it names into "+bin,
-			"pods without hostNetwork wait: %s", strings.TrimSpace(c.Message)))
+	if lacks := m.lacks(ctx, rt.NetworkReady); lacks != "" {
+		found = append(found, warn(m.networkRemedy(ctx), "pods without hostNetwork wait: %s", lacks))
 	}
 	return orOK(append(found, lostAddresses(m)...), "pods get addresses of their own")
+}
+
+// networkRemedy returns how the runtime gets a network for pods.
+func (m *Machine) networkRemedy(ctx context.Context) string {
+	if m.Config.ManagedRuntime {
+		return "apt-get install containernetworking-plugins, and start monopod again"
+	}
+	conf, bin := m.networkFolders(ctx)
+	return "put a CNI configuration into " + conf + " and the plugins that it names into " + bin
 }
 
 // networkFolders returns where the runtime looks for CNI configurations and plugins. CRI-O does not
