@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/cri"
@@ -44,38 +46,47 @@ type Machine struct {
 	Wrong     []string // other problems that the agent reports of its settings
 	Files     string   // the folder that holds /proc and /sys; "": /
 	Now       time.Time
+
+	version *rt.VersionResponse // of the runtime; nil: it does not answer
+	silent  error               // why it does not answer; nil: it does
 }
 
 // file returns the path of a file of the kernel.
 func (m *Machine) file(path string) string { return filepath.Join(cmp.Or(m.Files, "/"), path) }
 
-// checks are all checks, in the order of their findings.
+// checks are all checks, in the order of their findings. Those that only ask the runtime are left out
+// while it does not answer: the first one reports that, and each would wait for it once more.
 var checks = []struct {
 	name string
 	run  func(context.Context, *Machine) []Finding
+	asks bool // the runtime, and nothing else
 }{
-	{"runtime", runtime},
-	{"pod network", network},
-	{"pause image", pauseImage},
-	{"images", wipedImages},
-	{"images", damagedImages},
-	{"cgroups", controllers},
-	{"cgroup driver", cgroupDriver},
-	{"manifests", manifestFolder},
-	{"disk", disks},
-	{"clock", clock},
-	{"swap", swap},
-	{"kernel", kernel},
-	{"resolv.conf", resolvConf},
-	{"endpoint", endpoint},
-	{"other agents", others},
-	{"settings", settings},
+	{"runtime", runtime, false},
+	{"pod network", network, true},
+	{"pause image", pauseImage, true},
+	{"images", wipedImages, true},
+	{"images", damagedImages, true},
+	{"cgroups", controllers, false},
+	{"cgroup driver", cgroupDriver, false},
+	{"manifests", manifestFolder, false},
+	{"disk", disks, false},
+	{"clock", clock, false},
+	{"swap", swap, false},
+	{"kernel", kernel, false},
+	{"resolv.conf", resolvConf, false},
+	{"endpoint", endpoint, false},
+	{"other agents", others, false},
+	{"settings", settings, false},
 }
 
 // Examine runs all checks. A check without a finding of its own is fine.
 func Examine(ctx context.Context, m *Machine) []Finding {
+	m.version, m.silent = m.Runtime.Version(ctx)
 	var all []Finding
 	for _, c := range checks {
+		if c.asks && m.silent != nil {
+			continue
+		}
 		found := c.run(ctx, m)
 		for i := range found {
 			found[i].Check = c.name

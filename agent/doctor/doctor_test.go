@@ -353,3 +353,27 @@ func TestFindingsArePrintedWithTheirRemedies(t *testing.T) {
 		t.Errorf("%q", out.String())
 	}
 }
+
+// A runtime that takes calls and answers none is one finding, and is waited for once.
+func TestARuntimeThatHangsIsOneFinding(t *testing.T) {
+	p := healthy(t)
+	p.Runtime.Timeouts.Query = 100 * time.Millisecond
+	p.runtime.LikeCRIO()
+	asks := []string{"Version", "Status", "RuntimeConfig", "ImageFsInfo", "ImageStatus", "ListImages", "ListContainers", "ListPodSandbox"}
+	for _, call := range asks {
+		p.runtime.Fault(critest.On(call).Hang())
+	}
+	p.write(shutdownSeen, "")
+	for _, f := range Examine(t.Context(), p.Machine) {
+		if real := f.Check == "disk" || f.Check == "clock"; f.Level != OK && !real && f.Check != "runtime" {
+			t.Errorf("%+v", f)
+		}
+	}
+	waits := 0
+	for _, call := range asks {
+		waits += p.runtime.Count(call)
+	}
+	if waits != 1 {
+		t.Errorf("%d calls are waited for", waits)
+	}
+}

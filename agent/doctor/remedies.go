@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,8 +32,8 @@ var remediesOf = map[string]remedies{
 
 // remedy returns the repair of the runtime: one, or if it is not known which runtime it is, each
 // with its name.
-func (m *Machine) remedy(ctx context.Context, of func(remedies) string) string {
-	if r, known := remediesOf[m.runtimeName(ctx)]; known {
+func (m *Machine) remedy(of func(remedies) string) string {
+	if r, known := remediesOf[m.runtimeName()]; known {
 		return of(r)
 	}
 	return "containerd: " + of(remediesOf["containerd"]) + "; CRI-O: " + of(remediesOf[cri.CRIO])
@@ -42,9 +41,9 @@ func (m *Machine) remedy(ctx context.Context, of func(remedies) string) string {
 
 // runtimeName returns the runtime's name of itself, or while it does not answer the name of the
 // only existing socket; "" if neither is known.
-func (m *Machine) runtimeName(ctx context.Context) string {
-	if v, err := m.Runtime.Version(ctx); err == nil {
-		return v.RuntimeName
+func (m *Machine) runtimeName() string {
+	if m.silent == nil {
+		return m.version.RuntimeName
 	}
 	sockets := slices.DeleteFunc(m.Endpoints, func(e string) bool { return !isThere(e) })
 	if len(sockets) != 1 {

@@ -19,34 +19,53 @@ import (
 	"monopod/manifests/shell"
 )
 
-// runtime asks the runtime for its version, and whether it is ready. The other checks of the runtime
-// are silent when it does not answer: this one has reported that.
+// runtime checks whether the runtime answers, and is ready.
 func runtime(ctx context.Context, m *Machine) []Finding {
-	v, err := m.Runtime.Version(ctx)
+	if m.silent != nil {
+		return []Finding{m.silence()}
+	}
+	its := m.version.RuntimeName + " " + m.version.RuntimeVersion + " at " + m.Runtime.Endpoint()
 	lacks := m.lacks(ctx, rt.RuntimeReady)
 	switch {
 	case lacks != "":
-		return []Finding{fail(m.lookAt(ctx), "%s %s at %s is not ready: %s", v.GetRuntimeName(), v.GetRuntimeVersion(), m.Runtime.Endpoint(), lacks)}
+		return []Finding{fail(m.lookAt(), "%s is not ready: %s", its, lacks)}
 	case m.Config.ManagedRuntime:
-		return []Finding{managedRuntime(ctx, m, v, err)}
-	case err == nil:
-		return append([]Finding{ok("%s %s at %s", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())}, crioSettings(ctx, m)...)
-	case grpcstatus.Code(errors.Unwrap(err)) == codes.Unimplemented || grpcstatus.Code(err) == codes.Unimplemented:
-		return []Finding{fail(m.remedy(ctx, func(r remedies) string { return r.speak }),
-			"%s does not speak CRI v1: %s", m.Runtime.Endpoint(), cri.WithoutCRI)}
-	case m.noSocket():
-		return []Finding{fail("install containerd or CRI-O, or name its socket with --runtime-endpoint",
-			"no runtime: there is no socket at %s", strings.Join(m.Endpoints, " or "))}
+		return []Finding{ok("%s, started by monopod", its)}
 	}
-	return []Finding{fail(m.lookAt(ctx), "the runtime does not answer: %v", err)}
+	return append([]Finding{ok("%s", its)}, crioSettings(ctx, m)...)
+}
+
+// silence finds why the runtime does not answer.
+func (m *Machine) silence() Finding {
+	switch {
+	case m.Config.ManagedRuntime:
+		return m.managedSilence()
+	case grpcstatus.Code(errors.Unwrap(m.silent)) == codes.Unimplemented || grpcstatus.Code(m.silent) == codes.Unimplemented:
+		return fail(m.remedy(func(r remedies) string { return r.speak }), "%s does not speak CRI v1: %s", m.Runtime.Endpoint(), cri.WithoutCRI)
+	case m.noSocket():
+		return fail("install containerd or CRI-O, or name its socket with --runtime-endpoint",
+			"no runtime: there is no socket at %s", strings.Join(m.Endpoints, " or "))
+	}
+	return fail(m.lookAt(), "the runtime does not answer: %v", m.silent)
+}
+
+// managedSilence finds why the runtime that the agent starts does not answer.
+func (m *Machine) managedSilence() Finding {
+	switch {
+	case m.NoStart != nil:
+		return fail("", "the managed runtime cannot be started: %v", m.NoStart)
+	case !m.Up:
+		return warn("start monopod", "the managed runtime does not run, nor does monopod")
+	}
+	return fail(m.lookAt(), "the managed runtime does not answer: %v", m.silent)
 }
 
 // lookAt returns what to do with a runtime that is there and does not work.
-func (m *Machine) lookAt(ctx context.Context) string {
+func (m *Machine) lookAt() string {
 	if m.Config.ManagedRuntime {
 		return "look at monopod's log, and at that of containerd: " + managed.LogOf(m.Config.Root)
 	}
-	return m.remedy(ctx, func(r remedies) string { return r.restart })
+	return m.remedy(func(r remedies) string { return r.restart })
 }
 
 // lacks returns why the runtime says that a condition of it is false; "": it does not say so.
@@ -63,20 +82,6 @@ func (m *Machine) lacks(ctx context.Context, condition string) string {
 	return ""
 }
 
-// managedRuntime checks the runtime that the agent starts: what it answered, or else whether the
-// agent could start it.
-func managedRuntime(ctx context.Context, m *Machine, v *rt.VersionResponse, err error) Finding {
-	switch {
-	case err == nil:
-		return ok("%s %s at %s, started by monopod", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())
-	case m.NoStart != nil:
-		return fail("", "the managed runtime cannot be started: %v", m.NoStart)
-	case !m.Up:
-		return warn("start monopod", "the managed runtime does not run, nor does monopod")
-	}
-	return fail(m.lookAt(ctx), "the managed runtime does not answer: %v", err)
-}
-
 // noSocket reports whether none of the runtime's sockets exists.
 func (m *Machine) noSocket() bool {
 	return !slices.ContainsFunc(m.Endpoints, isThere)
@@ -84,9 +89,6 @@ func (m *Machine) noSocket() bool {
 
 // network checks whether pods with a network of their own can start.
 func network(ctx context.Context, m *Machine) (found []Finding) {
-	if _, err := m.Runtime.Status(ctx); err != nil {
-		return nil
-	}
 	if lacks := m.lacks(ctx, rt.NetworkReady); lacks != "" {
 		found = append(found, warn(m.networkRemedy(ctx), "pods without hostNetwork wait: %s", lacks))
 	}
@@ -109,7 +111,7 @@ func (m *Machine) networkFolders(ctx context.Context) (conf, bin string) {
 	switch {
 	case err == nil && info.CNIConf != "":
 		return info.CNIConf, strings.Join(info.CNIBin, " or ")
-	case m.runtimeName(ctx) == cri.CRIO:
+	case m.runtimeName() == cri.CRIO:
 		return "CRI-O's network_dir (/etc/cni/net.d, unless a file says otherwise)", "one of its plugin_dirs (/opt/cni/bin, likewise)"
 	}
 	return "/etc/cni/net.d", "/opt/cni/bin"
@@ -144,7 +146,7 @@ func pauseImage(ctx context.Context, m *Machine) []Finding {
 	case err != nil:
 		return []Finding{warn("", "the image of sandboxes cannot be looked at: %v", err)}
 	case image == nil:
-		return []Finding{warn("crictl pull "+shell.Word(ref)+", or offline: "+m.remedy(ctx, func(r remedies) string { return r.load }),
+		return []Finding{warn("crictl pull "+shell.Word(ref)+", or offline: "+m.remedy(func(r remedies) string { return r.load }),
 			"%s is not here: the first pod waits until it can be pulled", ref)}
 	}
 	return []Finding{ok("%s is here", ref)}
@@ -170,10 +172,10 @@ func cgroupDriver(ctx context.Context, m *Machine) []Finding {
 	if mine == "none" {
 		return []Finding{warn("", "none: pods have no cgroups of their own, and so no limits as a whole")}
 	}
-	r, err := m.Runtime.RuntimeConfig(ctx)
-	if grpcstatus.Code(err) == codes.Unavailable {
+	if m.silent != nil {
 		return nil
 	}
+	r, err := m.Runtime.RuntimeConfig(ctx)
 	if err != nil || r.GetLinux() == nil {
 		return []Finding{warn("name the runtime's with --cgroup-driver", "the runtime does not say its own; monopod takes %s", m.fallback())}
 	}
@@ -182,7 +184,7 @@ func cgroupDriver(ctx context.Context, m *Machine) []Finding {
 		return []Finding{fail("leave out --cgroup-driver", "monopod has %s and the runtime %s: no pod can start", mine, its)}
 	}
 	if comm, _ := os.ReadFile(m.file("proc/1/comm")); its == "cgroupfs" && strings.TrimSpace(string(comm)) == "systemd" && m.unified() {
-		return []Finding{warn(m.remedy(ctx, func(r remedies) string { return r.systemd })+"; drain the node's pods and restart both",
+		return []Finding{warn(m.remedy(func(r remedies) string { return r.systemd })+"; drain the node's pods and restart both",
 			"cgroupfs, while systemd manages the cgroups of this machine: two that write to one tree")}
 	}
 	return []Finding{ok("%s, as the runtime", its)}
