@@ -181,6 +181,9 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		{"no user namespaces", "kernel", func(p *patient) { p.write("proc/sys/user/max_user_namespaces", "0\n") }, Warning, "hostUsers", "sysctl"},
 		{"no resolv.conf", "resolv.conf", func(p *patient) { p.Config.ResolvConf = "/nix" }, Warning, "no such file", "--resolv-conf"},
 		{"a local name server", "resolv.conf", func(p *patient) { p.write("resolv.conf", "nameserver 127.0.0.53\n") }, Warning, "127.0.0.53", "systemd"},
+		{"an empty resolv.conf", "resolv.conf", func(p *patient) { p.write("resolv.conf", "# no network yet\n") }, Warning, "names no name server", "--resolv-conf"},
+		{"a local name server of IPv6", "resolv.conf", func(p *patient) { p.write("resolv.conf", "nameserver ::1\n") }, Warning, "names ::1", "systemd"},
+		{"a resolv.conf that cannot be read", "resolv.conf", func(p *patient) { p.write("resolv.conf", "nameserver\n") }, Warning, "without an address", "--resolv-conf"},
 		{"a port in use", "endpoint", func(p *patient) { p.Config.Listen = listener.Addr().String() }, Error, "in use", "sport"},
 		{"a kubelet", "other agents", func(p *patient) { p.Kubelet = "k3s (process 77)" }, Warning, "as k3s (process 77)", "--cgroup-root"},
 		{"a root dir in use", "other agents", func(p *patient) {
