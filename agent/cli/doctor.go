@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 	"slices"
 	"time"
 
@@ -70,7 +71,7 @@ func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &doctor.Machine{Config: cfg, Runtime: c, Endpoints: endpoints, NoStart: managed.Possible(), Kubelet: handover.Kubelet(proc), Now: time.Now()}
+	m := &doctor.Machine{Config: cfg, Runtime: c, Endpoints: endpoints, NoStart: managed.Possible(), Kubelet: handover.Kubelet(proc), Now: time.Now(), User: os.Geteuid()}
 	var files status.Manifests
 	if err := client.GetJSON(ctx, cfg.Socket, "/manifests", &files); err == nil {
 		m.Up = true

@@ -226,6 +226,16 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 	}
 }
 
+// The sockets are root's, so that to others nothing seems to run: each finding would be untrue.
+func TestNothingIsSaidToAUserWhoCannotLook(t *testing.T) {
+	p := healthy(t)
+	p.User = 1000
+	found := Examine(t.Context(), p.Machine)
+	if len(found) != 1 || found[0].Level != Error || !strings.Contains(found[0].Message, "user 1000") || !strings.Contains(found[0].Remedy, "root") {
+		t.Errorf("found %+v", found)
+	}
+}
+
 // A remedy may be copied into a shell, whatever others called the file that it names.
 func TestARemedyRunsNothingThatANameHolds(t *testing.T) {
 	for _, name := range []string{"a;touch $HOME`id`.yaml", "x y$(id>pwned).yaml", "it's.yaml", "-rf.yaml", "a&b|c>d.yaml", "new\nline.yaml", "*.yaml", "esc\x1b[2J.yaml"} {
