@@ -184,7 +184,11 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		{"an empty resolv.conf", "resolv.conf", func(p *patient) { p.write("resolv.conf", "# no network yet\n") }, Warning, "names no name server", "--resolv-conf"},
 		{"a local name server of IPv6", "resolv.conf", func(p *patient) { p.write("resolv.conf", "nameserver ::1\n") }, Warning, "names ::1", "systemd"},
 		{"a resolv.conf that cannot be read", "resolv.conf", func(p *patient) { p.write("resolv.conf", "nameserver\n") }, Warning, "without an address", "--resolv-conf"},
-		{"a port in use", "endpoint", func(p *patient) { p.Config.Listen = listener.Addr().String() }, Error, "in use", "sport"},
+		{"a port in use", "endpoint", func(p *patient) { p.Config.Listen = listener.Addr().String() }, Warning, "in use by another program: monopod starts", "sport"},
+		{"an address that is not there yet", "endpoint", func(p *patient) { p.Config.Listen = "192.0.2.1:10255" }, Warning, "does not have 192.0.2.1:10255: monopod starts", "--listen"},
+		{"a name without an address", "endpoint", func(p *patient) { p.Config.Listen = "no-such-name.invalid:10255" }, Warning, "no-such-name.invalid", "--listen"},
+		{"a port that is none", "endpoint", func(p *patient) { p.Config.Listen = "127.0.0.1:nix" }, Error, "unknown port", "--listen"},
+		{"no address", "endpoint", func(p *patient) { p.Config.Listen = "127.0.0.1:port:0" }, Error, "too many colons", "--listen"},
 		{"a kubelet", "other agents", func(p *patient) { p.Kubelet = "k3s (process 77)" }, Warning, "as k3s (process 77)", "--cgroup-root"},
 		{"a root dir in use", "other agents", func(p *patient) {
 			f, err := os.Create(filepath.Join(p.Config.Root, "lock"))
