@@ -83,6 +83,12 @@ func (p *patient) found(check string) (all []Finding) {
 	return all
 }
 
+// elsewhere makes the runtime one of the usual sockets, none of which is there.
+func (p *patient) elsewhere() {
+	p.runtime.Stop()
+	p.Endpoints = []string{"unix:///nix/containerd/containerd.sock", "unix:///nix/crio/crio.sock"}
+}
+
 // managed makes the runtime one that monopod starts.
 func (p *patient) managed() { p.Config.ManagedRuntime = true }
 
@@ -130,7 +136,16 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 			p.managed()
 			p.runtime.SetCondition(rt.RuntimeReady, false, "BrokenStore", "")
 		}, Error, "is not ready: BrokenStore", "root/containerd/log"},
-		{"no runtime", "runtime", func(p *patient) { p.Endpoints = []string{"unix:///nix/x.sock"}; p.runtime.Stop() }, Error, "no socket at unix:///nix/x.sock", "--runtime-endpoint"},
+		{"no runtime", "runtime", func(p *patient) { p.Endpoints = []string{"unix:///nix/x.sock"}; p.runtime.Stop() }, Error, "no socket at unix:///nix/x.sock", "install containerd or CRI-O, or name its socket with --runtime-endpoint"},
+		{"a runtime that is installed and was stopped", "runtime", func(p *patient) {
+			p.elsewhere()
+			p.write("usr/lib/systemd/system/crio.service", "")
+		}, Error, "no socket at unix:///nix/containerd/containerd.sock or unix:///nix/crio/crio.sock", "systemctl start crio, and look at journalctl --unit crio"},
+		{"runtimes that are installed and were stopped", "runtime", func(p *patient) {
+			p.elsewhere()
+			p.write("lib/systemd/system/crio.service", "")
+			p.write("etc/systemd/system/containerd.service", "")
+		}, Error, "no socket at", "systemctl start containerd, and look at journalctl --unit containerd; or systemctl start crio, and"},
 		{"a managed runtime that is down with monopod", "runtime", func(p *patient) { p.managed(); p.runtime.Stop() }, Warning, "does not run, nor does monopod", "start monopod"},
 		{"a managed runtime that is down", "runtime", func(p *patient) { p.managed(); p.Up = true; p.runtime.Stop() }, Error, "the managed runtime does not answer", "root/containerd/log"},
 		{"a managed runtime of systemd's that is down", "runtime", func(p *patient) {
@@ -179,6 +194,7 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		{"swap that is forbidden", "swap", func(p *patient) { p.write("proc/swaps", "Filename\n/dev/sda2 partition\n"); p.Config.FailSwapOn = true }, Error, "failSwapOn", "swapoff"},
 		{"no overlay", "kernel", func(p *patient) { p.write("proc/filesystems", "\text4\n") }, Warning, "overlay", "modprobe overlay"},
 		{"no user namespaces", "kernel", func(p *patient) { p.write("proc/sys/user/max_user_namespaces", "0\n") }, Warning, "hostUsers", "sysctl"},
+		{"a kernel without user namespaces", "kernel", func(p *patient) { os.Remove(p.file("proc/sys/user/max_user_namespaces")) }, Warning, "hostUsers", "CONFIG_USER_NS"},
 		{"no resolv.conf", "resolv.conf", func(p *patient) { p.Config.ResolvConf = "/nix" }, Warning, "no such file", "--resolv-conf"},
 		{"a local name server", "resolv.conf", func(p *patient) { p.write("resolv.conf", "nameserver 127.0.0.53\n") }, Warning, "127.0.0.53", "systemd"},
 		{"an empty resolv.conf", "resolv.conf", func(p *patient) { p.write("resolv.conf", "# no network yet\n") }, Warning, "names no name server", "--resolv-conf"},

@@ -86,8 +86,13 @@ func kernel(_ context.Context, m *Machine) (found []Finding) {
 	if _, err := os.Stat(m.file("proc/sys/kernel/seccomp")); err != nil {
 		found = append(found, warn("boot a kernel with CONFIG_SECCOMP_FILTER", "no seccomp: pods with the profile RuntimeDefault do not start"))
 	}
-	if n, err := os.ReadFile(m.file("proc/sys/user/max_user_namespaces")); err != nil || strings.TrimSpace(string(n)) == "0" {
-		found = append(found, warn("sysctl --write user.max_user_namespaces=10000", "no user namespaces: pods with hostUsers: false do not start"))
+	const noUsers = "no user namespaces: pods with hostUsers: false do not start"
+	n, err := os.ReadFile(m.file("proc/sys/user/max_user_namespaces"))
+	switch {
+	case err != nil:
+		found = append(found, warn("boot a kernel with CONFIG_USER_NS", noUsers))
+	case strings.TrimSpace(string(n)) == "0":
+		found = append(found, warn("sysctl --write user.max_user_namespaces=10000", noUsers))
 	}
 	return orOK(found, "overlay, seccomp and user namespaces")
 }

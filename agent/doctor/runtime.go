@@ -43,8 +43,7 @@ func (m *Machine) silence() Finding {
 	case grpcstatus.Code(errors.Unwrap(m.silent)) == codes.Unimplemented || grpcstatus.Code(m.silent) == codes.Unimplemented:
 		return fail(m.remedy(func(r remedies) string { return r.speak }), "%s does not speak CRI v1: %s", m.Runtime.Endpoint(), cri.WithoutCRI)
 	case m.noSocket():
-		return fail("install containerd or CRI-O, or name its socket with --runtime-endpoint",
-			"no runtime: there is no socket at %s", strings.Join(m.Endpoints, " or "))
+		return fail(m.start(), "no runtime: there is no socket at %s", strings.Join(m.Endpoints, " or "))
 	}
 	return fail(m.lookAt(), "the runtime does not answer: %v", m.silent)
 }
