@@ -14,6 +14,7 @@ import (
 	"monopod/agent/doctor"
 	"monopod/agent/handover"
 	"monopod/agent/managed"
+	"monopod/agent/node"
 	"monopod/agent/print"
 	values "monopod/agent/settings"
 	"monopod/agent/status"
@@ -78,6 +79,9 @@ func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 		if len(cfg.Manifests) == 0 {
 			m.Config.Manifests = files.Folders()
 		}
+		for _, p := range files.Reports {
+			m.Reports = append(m.Reports, print.ProblemLine(p, ""))
+		}
 		for _, p := range files.Settings {
 			line := print.ProblemLine(p, "")
 			if p.Warning {
@@ -103,6 +107,8 @@ func besideAgent(ctx context.Context, cfg config.Config) config.Config {
 			PodLogs    string `json:"podLogsDir"`
 			Listen     string `json:"listen"`
 			ResolvConf string `json:"resolvConf"`
+			URL        string `json:"staticPodURL"` // without its password
+			Driver     string `json:"cgroupDriver"`
 		} `json:"kubeletconfig"`
 	}
 	if client.GetJSON(ctx, cfg.Socket, "/configz", &running) != nil {
@@ -119,10 +125,15 @@ func besideAgent(ctx context.Context, cfg config.Config) config.Config {
 		{&cfg.PodLogs, common.PodLogs, has.PodLogs},
 		{&cfg.Listen, common.Listen, has.Listen},
 		{&cfg.ResolvConf, common.ResolvConf, has.ResolvConf},
+		{&cfg.ManifestURL, common.ManifestURL, has.URL},
 	} {
 		if *s.given == s.usual {
 			*s.given = s.agents
 		}
+	}
+	// Another driver may be that of a file, which gives way to the runtime's.
+	if has.Driver == node.DriverNone && cfg.CgroupDriver == node.DriverAuto {
+		cfg.CgroupDriver = node.DriverNone
 	}
 	return cfg
 }

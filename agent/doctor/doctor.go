@@ -44,6 +44,7 @@ type Machine struct {
 	Up        bool     // the agent answers on its socket
 	Waits     []string // the settings that wait for a restart of the agent that is up
 	Wrong     []string // other problems that the agent reports of its settings
+	Reports   []string // other problems that the agent that is up reports of itself
 	Files     string   // the folder that holds /proc and /sys; "": /
 	Now       time.Time
 	User      int // who asks; 0: root
@@ -76,6 +77,7 @@ var checks = []struct {
 	{"kernel", kernel, false},
 	{"resolv.conf", resolvConf, false},
 	{"endpoint", endpoint, false},
+	{"agent", reports, false},
 	{"other agents", others, false},
 	{"settings", settings, false},
 }
@@ -126,6 +128,17 @@ func orOK(found []Finding, format string, args ...any) []Finding {
 		return []Finding{ok(format, args...)}
 	}
 	return found
+}
+
+// reports tells what the agent reports of itself.
+func reports(_ context.Context, m *Machine) (found []Finding) {
+	for _, text := range m.Reports {
+		found = append(found, warn("", "%s", text))
+	}
+	if !m.Up {
+		return orOK(found, "monopod does not run")
+	}
+	return orOK(found, "nothing is wrong with it")
 }
 
 // settings checks which settings are not in force.

@@ -111,7 +111,7 @@ func TestAHealthyMachineHasNothingToMend(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if n := len(checks); n != 16 {
+	if n := len(checks); n != 17 {
 		t.Errorf("%d checks", n)
 	}
 }
@@ -205,6 +205,7 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		{"a name without an address", "endpoint", func(p *patient) { p.Config.Listen = "no-such-name.invalid:10255" }, Warning, "no-such-name.invalid", "--listen"},
 		{"a port that is none", "endpoint", func(p *patient) { p.Config.Listen = "127.0.0.1:nix" }, Error, "unknown port", "--listen"},
 		{"no address", "endpoint", func(p *patient) { p.Config.Listen = "127.0.0.1:port:0" }, Error, "too many colons", "--listen"},
+		{"what the agent reports of itself", "agent", func(p *patient) { p.Reports = []string{"the root dir cannot be written"} }, Warning, "the root dir cannot be written", ""},
 		{"a kubelet", "other agents", func(p *patient) { p.Kubelet = "k3s (process 77)" }, Warning, "as k3s (process 77)", "--cgroup-root"},
 		{"a root dir in use", "other agents", func(p *patient) {
 			f, err := os.Create(filepath.Join(p.Config.Root, "lock"))
