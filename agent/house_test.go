@@ -80,7 +80,7 @@ var (
 		"agent/print":          {"agent/events", "agent/message", "agent/podspec", "agent/status", "manifests/defaults"},
 		"agent/cli/terminal":   {"agent/stream"},
 		"agent/handover":       {"agent/checkpoint", "agent/disk", "agent/podspec", "agent/volume", "cgroups", "cri", "manifests", "manifests/poduid", "manifests/shell"},
-		"agent/doctor":         {"agent/checkpoint", "agent/managed", "agent/print", "agent/config", "agent/message", "cri", "manifests", "manifests/layers", "manifests/shell"},
+		"agent/doctor":         {"agent/checkpoint", "agent/managed", "agent/print", "agent/config", "agent/message", "agent/podspec", "cri", "manifests", "manifests/layers", "manifests/shell"},
 		"agent/cli/wait":       {"agent/cli/client", "agent/print", "agent/status", "manifests", "manifests/poduid"},
 		"agent/once":           {"agent/wake", "agent/print", "agent/disk", "agent/podlog", "agent/runtimewords", "agent/status", "agent/volume", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
 		"cgroups":              {"manifests/poduid"},

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/agent/node"
 	"monopod/cri/critest"
@@ -191,5 +192,16 @@ func TestAnUpgradeRestartsContainersOfAPodWithTooManyFiles(t *testing.T) {
 	noErr(t, o.leaves())
 	if n := r.Count("RunPodSandbox"); n != 1 {
 		t.Errorf("%d sandboxes were made, want 1", n)
+	}
+}
+
+// The next agent of this boot finds its pods where they run.
+func TestAnAgentRecordsItsRuntime(t *testing.T) {
+	r, root := critest.Start(t), filepath.Join(t.TempDir(), "root")
+	o := folderAgent(t, r, t.TempDir(), root)
+	o.until("the runtime answers", func() bool { return o.watch.State().Up })
+	noErr(t, o.leaves())
+	if got := checkpoint.UsedRuntime(root, checkpoint.ReadBoot()); got != r.Endpoint() {
+		t.Errorf("recorded %q, want %q", got, r.Endpoint())
 	}
 }

@@ -90,11 +90,17 @@ func (a *Agent) newManaged() (*managed.Runtime, error) {
 	return m, nil
 }
 
-// prepareRuntime gives a runtime of the agent's own what it needs, and learns who makes cgroups.
+// prepareRuntime gives a runtime of the agent's own what it needs, and learns who makes cgroups. Before
+// anything runs in the runtime it records which one it is.
 func (a *Agent) prepareRuntime(ctx context.Context, down context.CancelCauseFunc) error {
 	if a.managed != nil {
 		if err := a.managed.Prepare(ctx, a.cri); err != nil {
 			return err
+		}
+	}
+	if a.once == nil {
+		if err := a.root.KeepRuntime(a.cri.Endpoint(), checkpoint.ReadBoot()); err != nil {
+			a.log.Warn("which runtime it is is not recorded: an agent that starts while it is down may take another one", "err", err)
 		}
 	}
 	return a.cgroups.Follow(ctx, a.cri, down)

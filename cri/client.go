@@ -78,7 +78,8 @@ func WellKnown() []string {
 // Dial returns a client of the first runtime in endpoints that answers; each is "unix:///path" or
 // "/path". It does not connect: the first call does. Without a runtime, calls fail at once (see
 // Unavailable), and the client itself tries all endpoints again, at intervals of at most about a
-// second.
+// second. Once one has answered, it is the only one that is tried: another runtime would not know
+// what runs in it.
 func Dial(endpoints ...string) (*Client, error) {
 	d := &dialer{}
 	for _, e := range endpoints {
@@ -109,18 +110,34 @@ func (c *Client) Endpoint() string {
 	return "unix://" + strings.Join(c.dialer.paths, " or unix://")
 }
 
+// settle keeps the client with the runtime that has told its version.
+func (c *Client) settle() {
+	if c.dialer != nil {
+		c.dialer.answered.Store(true)
+	}
+}
+
 // noAnswer is the beginning of the error when no socket accepts a connection.
 const noAnswer = "no runtime answers on"
 
 // dialer connects to the first socket that answers.
 type dialer struct {
-	paths []string
-	last  atomic.Pointer[string]
+	paths    []string
+	last     atomic.Pointer[string] // of the last connection
+	answered atomic.Bool            // by the runtime of the last connection
+}
+
+// candidates returns the sockets to try.
+func (d *dialer) candidates() []string {
+	if d.answered.Load() {
+		return []string{*d.last.Load()}
+	}
+	return d.paths
 }
 
 func (d *dialer) dial(ctx context.Context, _ string) (net.Conn, error) {
 	var failed []string
-	for _, path := range d.paths {
+	for _, path := range d.candidates() {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 		if err == nil {
 			d.last.Store(&path)

@@ -43,3 +43,27 @@ func TestARuntimeThatIsNowhereIsUnavailableAndEachPlaceIsNamed(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// What runs is in the runtime that answered: another one, which knows nothing of it, is not asked while
+// that one is down, as for its upgrade.
+func TestARuntimeThatIsDownIsNotExchangedForAnother(t *testing.T) {
+	r, other := critest.Start(t), critest.Start(t)
+	other.LikeCRIO()
+	c, err := cri.Dial(r.Endpoint(), other.Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Version(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.Stop()
+	if v, err := c.Version(t.Context()); !cri.Unavailable(err) || strings.Contains(err.Error(), other.Endpoint()) {
+		t.Errorf("%s answers, error %v", v.GetRuntimeName(), err)
+	}
+	r.Resume()
+	c.Reconnect(t.Context())
+	if _, err := c.Version(t.Context()); err != nil || c.Endpoint() != r.Endpoint() {
+		t.Errorf("%s answers, error %v", c.Endpoint(), err)
+	}
+}

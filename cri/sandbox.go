@@ -21,6 +21,7 @@ func (c *Client) Version(ctx context.Context) (*rt.VersionResponse, error) {
 	}
 	if err == nil {
 		c.isCRIO.Store(r.RuntimeName == CRIO)
+		c.settle()
 	}
 	return r, err
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"monopod/agent/doctor"
 	"monopod/agent/handover"
 	"monopod/agent/managed"
+	"monopod/agent/node"
 	"monopod/agent/print"
 	values "monopod/agent/settings"
 	"monopod/agent/status"
@@ -65,16 +67,20 @@ Exit codes: 0; 1: there is an error; 2: wrong flags or settings.`,
 // machine returns this machine, with the agent that runs on it, if any.
 func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 	cfg = besideAgent(ctx, cfg)
-	c, err := cri.Dial(values.Endpoints(cfg)...)
+	endpoints := values.Endpoints(cfg)
+	c, err := cri.Dial(endpoints...)
 	if err != nil {
 		return nil, err
 	}
-	m := &doctor.Machine{Config: cfg, Runtime: c, NoStart: managed.Possible(), Kubelet: handover.Kubelet(proc), Now: time.Now()}
+	m := &doctor.Machine{Config: cfg, Runtime: c, Endpoints: endpoints, NoStart: managed.Possible(), Kubelet: handover.Kubelet(proc), Now: time.Now(), User: os.Geteuid()}
 	var files status.Manifests
 	if err := client.GetJSON(ctx, cfg.Socket, "/manifests", &files); err == nil {
 		m.Up = true
 		if len(cfg.Manifests) == 0 {
 			m.Config.Manifests = files.Folders()
+		}
+		for _, p := range files.Reports {
+			m.Reports = append(m.Reports, print.ProblemLine(p, ""))
 		}
 		for _, p := range files.Settings {
 			line := print.ProblemLine(p, "")
@@ -101,6 +107,8 @@ func besideAgent(ctx context.Context, cfg config.Config) config.Config {
 			PodLogs    string `json:"podLogsDir"`
 			Listen     string `json:"listen"`
 			ResolvConf string `json:"resolvConf"`
+			URL        string `json:"staticPodURL"` // without its password
+			Driver     string `json:"cgroupDriver"`
 		} `json:"kubeletconfig"`
 	}
 	if client.GetJSON(ctx, cfg.Socket, "/configz", &running) != nil {
@@ -117,10 +125,15 @@ func besideAgent(ctx context.Context, cfg config.Config) config.Config {
 		{&cfg.PodLogs, common.PodLogs, has.PodLogs},
 		{&cfg.Listen, common.Listen, has.Listen},
 		{&cfg.ResolvConf, common.ResolvConf, has.ResolvConf},
+		{&cfg.ManifestURL, common.ManifestURL, has.URL},
 	} {
 		if *s.given == s.usual {
 			*s.given = s.agents
 		}
+	}
+	// Another driver may be that of a file, which gives way to the runtime's.
+	if has.Driver == node.DriverNone && cfg.CgroupDriver == node.DriverAuto {
+		cfg.CgroupDriver = node.DriverNone
 	}
 	return cfg
 }

@@ -33,12 +33,14 @@ func TestDoctorTakesTheFolderFromTheAgent(t *testing.T) {
 func TestDoctorTakesSettingsFromTheAgent(t *testing.T) {
 	store := clitest.Store(t, t.TempDir())
 	socket := clitest.Serve(t, server.Config{Store: store, Settings: func() map[string]any {
-		return map[string]any{"containerRuntimeEndpoint": "unix:///srv/runtime", "root": "/srv/root", "podLogsDir": "/srv/logs", "listen": "", "resolvConf": "/srv/resolv.conf"}
+		return map[string]any{"containerRuntimeEndpoint": "unix:///srv/runtime", "root": "/srv/root", "podLogsDir": "/srv/logs", "listen": "", "resolvConf": "/srv/resolv.conf",
+			"staticPodURL": "https://boxes.example/box7", "cgroupDriver": "none"}
 	}})
 	given := config.Default()
 	given.Socket = socket
 	got := besideAgent(t.Context(), given)
 	want := given
+	want.ManifestURL, want.CgroupDriver = "https://boxes.example/box7", "none"
 	want.Endpoint, want.Root, want.PodLogs, want.Listen, want.ResolvConf = "unix:///srv/runtime", "/srv/root", "/srv/logs", "", "/srv/resolv.conf"
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -68,5 +70,21 @@ func TestDoctorTellsSettingsWithWhichNoAgentStarts(t *testing.T) {
 		if got := strings.Join(m.Wrong, "; "); (got == "") != (want == "") || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", listen, got, want)
 		}
+	}
+}
+
+// What monopod ps shows of the agent itself is no less wrong with the machine.
+func TestDoctorTellsWhatTheAgentReportsOfItself(t *testing.T) {
+	store := clitest.Store(t, t.TempDir())
+	store.SetProblem("tcp", "the TCP address is not served")
+	cfg := config.Default()
+	cfg.Endpoint, cfg.Socket = "unix:///nowhere", clitest.Serve(t, server.Config{Store: store})
+	m, err := machine(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Runtime.Close()
+	if len(m.Reports) != 1 || m.Reports[0] != "the TCP address is not served" {
+		t.Errorf("reports %q", m.Reports)
 	}
 }

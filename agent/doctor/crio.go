@@ -14,8 +14,7 @@ import (
 // crioSettings warns of what CRI-O lacks: container events, which are off unless a file turns them
 // on, and an OCI runtime that takes its specifications. CRI-O reports both settings from 1.33 on.
 func crioSettings(ctx context.Context, m *Machine) (found []Finding) {
-	v, err := m.Runtime.Version(ctx)
-	if err != nil || v.RuntimeName != cri.CRIO {
+	if m.version.RuntimeName != cri.CRIO {
 		return nil
 	}
 	info, err := m.Runtime.Info(ctx)
@@ -27,9 +26,9 @@ func crioSettings(ctx context.Context, m *Machine) (found []Finding) {
 			"CRI-O sends no container events: monopod looks at all pods each second, and a crashed container starts up to a second later"))
 	}
 	crun := crunVersion(ctx, info.CRIO.RuntimePath)
-	if older(crun, 1, 15) && !older(v.RuntimeVersion, 1, 30) {
+	if older(crun, 1, 15) && !older(m.version.RuntimeVersion, 1, 30) {
 		found = append(found, fail("install crun 1.15 or newer; or default_runtime = \"runc\" below [crio.runtime] in a file in /etc/crio/crio.conf.d, with runc installed, then: systemctl restart crio",
-			"%s is crun %s, which runs nothing that CRI-O %s makes (\"unknown version specified\")", info.CRIO.RuntimePath, crun, v.RuntimeVersion))
+			"%s is crun %s, which runs nothing that CRI-O %s makes (\"unknown version specified\")", info.CRIO.RuntimePath, crun, m.version.RuntimeVersion))
 	}
 	return found
 }

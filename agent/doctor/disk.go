@@ -65,7 +65,7 @@ const (
 func disks(ctx context.Context, m *Machine) (found []Finding) {
 	type place struct{ what, dir string }
 	places := []place{{"the root dir", m.Config.Root}, {"logs", m.Config.PodLogs}}
-	if dir, err := m.Runtime.ImageDir(ctx); err == nil && dir != "" {
+	if dir := m.imageDir(ctx); dir != "" {
 		places = append(places, place{"images", dir})
 	}
 	seen := map[unix.Fsid]bool{}
@@ -91,6 +91,15 @@ func disks(ctx context.Context, m *Machine) (found []Finding) {
 		}
 	}
 	return orOK(found, "room in %s and %s", m.Config.Root, m.Config.PodLogs)
+}
+
+// imageDir returns a folder on the disk of the images; "": not known.
+func (m *Machine) imageDir(ctx context.Context) string {
+	if m.silent != nil {
+		return ""
+	}
+	dir, _ := m.Runtime.ImageDir(ctx)
+	return dir
 }
 
 // keeps checks whether a root dir takes data, and keeps them over a reboot.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/cri"
@@ -33,48 +35,67 @@ type Finding struct {
 
 // Machine is the machine to examine.
 type Machine struct {
-	Config  config.Config // of the agent that runs there, or is to
-	Ignored []string      // settings of its file that have no effect
-	Runtime *cri.Client
-	NoStart error    // why a managed runtime cannot be started; nil: it can
-	Kubelet string   // the process that is a kubelet, or has one inside; "": none
-	Up      bool     // the agent answers on its socket
-	Waits   []string // the settings that wait for a restart of the agent that is up
-	Wrong   []string // other problems that the agent reports of its settings
-	Files   string   // the folder that holds /proc and /sys; "": /
-	Now     time.Time
+	Config    config.Config // of the agent that runs there, or is to
+	Ignored   []string      // settings of its file that have no effect
+	Runtime   *cri.Client
+	Endpoints []string // of Runtime, which is the first of them that answers
+	NoStart   error    // why a managed runtime cannot be started; nil: it can
+	Kubelet   string   // the process that is a kubelet, or has one inside; "": none
+	Up        bool     // the agent answers on its socket
+	Waits     []string // the settings that wait for a restart of the agent that is up
+	Wrong     []string // other problems that the agent reports of its settings
+	Reports   []string // other problems that the agent that is up reports of itself
+	Files     string   // the folder that holds /proc and /sys; "": /
+	Now       time.Time
+	User      int // who asks; 0: root
+
+	version *rt.VersionResponse // of the runtime; nil: it does not answer
+	silent  error               // why it does not answer; nil: it does
 }
 
 // file returns the path of a file of the kernel.
 func (m *Machine) file(path string) string { return filepath.Join(cmp.Or(m.Files, "/"), path) }
 
-// checks are all checks, in the order of their findings.
+// checks are all checks, in the order of their findings. Those that only ask the runtime are left out
+// while it does not answer: the first one reports that, and each would wait for it once more.
 var checks = []struct {
 	name string
 	run  func(context.Context, *Machine) []Finding
+	asks bool // the runtime, and nothing else
 }{
-	{"runtime", runtime},
-	{"pod network", network},
-	{"pause image", pauseImage},
-	{"images", wipedImages},
-	{"images", damagedImages},
-	{"cgroups", controllers},
-	{"cgroup driver", cgroupDriver},
-	{"manifests", manifestFolder},
-	{"disk", disks},
-	{"clock", clock},
-	{"swap", swap},
-	{"kernel", kernel},
-	{"resolv.conf", resolvConf},
-	{"endpoint", endpoint},
-	{"other agents", others},
-	{"settings", settings},
+	{"runtime", runtime, false},
+	{"pod network", network, true},
+	{"pause image", pauseImage, true},
+	{"images", wipedImages, true},
+	{"images", damagedImages, true},
+	{"cgroups", controllers, false},
+	{"cgroup driver", cgroupDriver, false},
+	{"manifests", manifestFolder, false},
+	{"disk", disks, false},
+	{"clock", clock, false},
+	{"swap", swap, false},
+	{"kernel", kernel, false},
+	{"resolv.conf", resolvConf, false},
+	{"endpoint", endpoint, false},
+	{"agent", reports, false},
+	{"other agents", others, false},
+	{"settings", settings, false},
 }
 
-// Examine runs all checks. A check without a finding of its own is fine.
+// Examine runs all checks. A check without a finding of its own is fine. To a user who is not root,
+// for whom sockets and folders are closed, nothing would seem to run: no check is for them.
 func Examine(ctx context.Context, m *Machine) []Finding {
+	if m.User != 0 {
+		f := fail("run it as root, as with sudo", "not examined: what monopod and the runtime have is closed to user %d", m.User)
+		f.Check = "rights"
+		return []Finding{f}
+	}
+	m.version, m.silent = m.Runtime.Version(ctx)
 	var all []Finding
 	for _, c := range checks {
+		if c.asks && m.silent != nil {
+			continue
+		}
 		found := c.run(ctx, m)
 		for i := range found {
 			found[i].Check = c.name
@@ -107,6 +128,17 @@ func orOK(found []Finding, format string, args ...any) []Finding {
 		return []Finding{ok(format, args...)}
 	}
 	return found
+}
+
+// reports tells what the agent reports of itself.
+func reports(_ context.Context, m *Machine) (found []Finding) {
+	for _, text := range m.Reports {
+		found = append(found, warn("", "%s", text))
+	}
+	if !m.Up {
+		return orOK(found, "monopod does not run")
+	}
+	return orOK(found, "nothing is wrong with it")
 }
 
 // settings checks which settings are not in force.

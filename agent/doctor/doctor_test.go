@@ -42,7 +42,7 @@ func healthy(t *testing.T) *patient {
 	dir := t.TempDir()
 	r.SetImageDir(dir)
 	p := &patient{t, &Machine{Config: config.Default(), Runtime: c, Files: filepath.Join(dir, "files"), Now: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}, r}
-	p.Config.Endpoint, p.Config.Listen, p.Config.Socket = r.Endpoint(), "127.0.0.1:0", filepath.Join(dir, "monopod.sock")
+	p.Endpoints, p.Config.Listen, p.Config.Socket = []string{r.Endpoint()}, "127.0.0.1:0", filepath.Join(dir, "monopod.sock")
 	p.Config.Manifests, p.Config.Root, p.Config.PodLogs = []string{filepath.Join(dir, "manifests")}, filepath.Join(dir, "root"), filepath.Join(dir, "logs")
 	p.Config.ResolvConf = p.write("resolv.conf", "nameserver 10.0.0.1\n")
 	for _, d := range []string{p.Config.Manifests[0], p.Config.Root} {
@@ -83,8 +83,14 @@ func (p *patient) found(check string) (all []Finding) {
 	return all
 }
 
+// elsewhere makes the runtime one of the usual sockets, none of which is there.
+func (p *patient) elsewhere() {
+	p.runtime.Stop()
+	p.Endpoints = []string{"unix:///nix/containerd/containerd.sock", "unix:///nix/crio/crio.sock"}
+}
+
 // managed makes the runtime one that monopod starts.
-func (p *patient) managed() { p.Config.Endpoint, p.Config.ManagedRuntime = "", true }
+func (p *patient) managed() { p.Config.ManagedRuntime = true }
 
 func TestAManagedRuntimeIsToldAsSuch(t *testing.T) {
 	p := healthy(t)
@@ -105,7 +111,7 @@ func TestAHealthyMachineHasNothingToMend(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if n := len(checks); n != 16 {
+	if n := len(checks); n != 17 {
 		t.Errorf("%d checks", n)
 	}
 }
@@ -123,7 +129,23 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		tells, remedy string
 	}{
 		{"a runtime that is down", "runtime", func(p *patient) { p.runtime.Stop() }, Error, "", ""},
-		{"no runtime", "runtime", func(p *patient) { p.Config.Endpoint = "unix:///nix/x.sock"; p.runtime.Stop() }, Error, "no socket at unix:///nix/x.sock", "--runtime-endpoint"},
+		{"a runtime that is not ready", "runtime", func(p *patient) {
+			p.runtime.SetCondition(rt.RuntimeReady, false, "x", "its store is being repaired")
+		}, Error, "is not ready: its store is being repaired", "systemctl restart"},
+		{"a managed runtime that is not ready", "runtime", func(p *patient) {
+			p.managed()
+			p.runtime.SetCondition(rt.RuntimeReady, false, "BrokenStore", "")
+		}, Error, "is not ready: BrokenStore", "root/containerd/log"},
+		{"no runtime", "runtime", func(p *patient) { p.Endpoints = []string{"unix:///nix/x.sock"}; p.runtime.Stop() }, Error, "no socket at unix:///nix/x.sock", "install containerd or CRI-O, or name its socket with --runtime-endpoint"},
+		{"a runtime that is installed and was stopped", "runtime", func(p *patient) {
+			p.elsewhere()
+			p.write("usr/lib/systemd/system/crio.service", "")
+		}, Error, "no socket at unix:///nix/containerd/containerd.sock or unix:///nix/crio/crio.sock", "systemctl start crio, and look at journalctl --unit crio"},
+		{"runtimes that are installed and were stopped", "runtime", func(p *patient) {
+			p.elsewhere()
+			p.write("lib/systemd/system/crio.service", "")
+			p.write("etc/systemd/system/containerd.service", "")
+		}, Error, "no socket at", "systemctl start containerd, and look at journalctl --unit containerd; or systemctl start crio, and"},
 		{"a managed runtime that is down with monopod", "runtime", func(p *patient) { p.managed(); p.runtime.Stop() }, Warning, "does not run, nor does monopod", "start monopod"},
 		{"a managed runtime that is down", "runtime", func(p *patient) { p.managed(); p.Up = true; p.runtime.Stop() }, Error, "the managed runtime does not answer", "root/containerd/log"},
 		{"a managed runtime of systemd's that is down", "runtime", func(p *patient) {
@@ -172,9 +194,18 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		{"swap that is forbidden", "swap", func(p *patient) { p.write("proc/swaps", "Filename\n/dev/sda2 partition\n"); p.Config.FailSwapOn = true }, Error, "failSwapOn", "swapoff"},
 		{"no overlay", "kernel", func(p *patient) { p.write("proc/filesystems", "\text4\n") }, Warning, "overlay", "modprobe overlay"},
 		{"no user namespaces", "kernel", func(p *patient) { p.write("proc/sys/user/max_user_namespaces", "0\n") }, Warning, "hostUsers", "sysctl"},
+		{"a kernel without user namespaces", "kernel", func(p *patient) { os.Remove(p.file("proc/sys/user/max_user_namespaces")) }, Warning, "hostUsers", "CONFIG_USER_NS"},
 		{"no resolv.conf", "resolv.conf", func(p *patient) { p.Config.ResolvConf = "/nix" }, Warning, "no such file", "--resolv-conf"},
 		{"a local name server", "resolv.conf", func(p *patient) { p.write("resolv.conf", "nameserver 127.0.0.53\n") }, Warning, "127.0.0.53", "systemd"},
-		{"a port in use", "endpoint", func(p *patient) { p.Config.Listen = listener.Addr().String() }, Error, "in use", "sport"},
+		{"an empty resolv.conf", "resolv.conf", func(p *patient) { p.write("resolv.conf", "# no network yet\n") }, Warning, "names no name server", "--resolv-conf"},
+		{"a local name server of IPv6", "resolv.conf", func(p *patient) { p.write("resolv.conf", "nameserver ::1\n") }, Warning, "names ::1", "systemd"},
+		{"a resolv.conf that cannot be read", "resolv.conf", func(p *patient) { p.write("resolv.conf", "nameserver\n") }, Warning, "without an address", "--resolv-conf"},
+		{"a port in use", "endpoint", func(p *patient) { p.Config.Listen = listener.Addr().String() }, Warning, "in use by another program: monopod starts", "sport"},
+		{"an address that is not there yet", "endpoint", func(p *patient) { p.Config.Listen = "192.0.2.1:10255" }, Warning, "does not have 192.0.2.1:10255: monopod starts", "--listen"},
+		{"a name without an address", "endpoint", func(p *patient) { p.Config.Listen = "no-such-name.invalid:10255" }, Warning, "no-such-name.invalid", "--listen"},
+		{"a port that is none", "endpoint", func(p *patient) { p.Config.Listen = "127.0.0.1:nix" }, Error, "unknown port", "--listen"},
+		{"no address", "endpoint", func(p *patient) { p.Config.Listen = "127.0.0.1:port:0" }, Error, "too many colons", "--listen"},
+		{"what the agent reports of itself", "agent", func(p *patient) { p.Reports = []string{"the root dir cannot be written"} }, Warning, "the root dir cannot be written", ""},
 		{"a kubelet", "other agents", func(p *patient) { p.Kubelet = "k3s (process 77)" }, Warning, "as k3s (process 77)", "--cgroup-root"},
 		{"a root dir in use", "other agents", func(p *patient) {
 			f, err := os.Create(filepath.Join(p.Config.Root, "lock"))
@@ -213,6 +244,16 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 				t.Errorf("found %+v", found)
 			}
 		})
+	}
+}
+
+// The sockets are root's, so that to others nothing seems to run: each finding would be untrue.
+func TestNothingIsSaidToAUserWhoCannotLook(t *testing.T) {
+	p := healthy(t)
+	p.User = 1000
+	found := Examine(t.Context(), p.Machine)
+	if len(found) != 1 || found[0].Level != Error || !strings.Contains(found[0].Message, "user 1000") || !strings.Contains(found[0].Remedy, "root") {
+		t.Errorf("found %+v", found)
 	}
 }
 
@@ -259,10 +300,10 @@ func TestRemediesAreThoseOfTheRuntime(t *testing.T) {
 		{"no pause image", "pause image", func(p *patient) { p.runtime.SetSandboxImage("pause:2") }, "crictl pull pause:2, or offline: podman load --input FILE"},
 		{"cgroupfs beside systemd", "cgroup driver", func(p *patient) { p.runtime.SetCgroupDriver(rt.CgroupDriver_CGROUPFS) },
 			`set cgroup_manager = "systemd" below [crio.runtime] in a file in /etc/crio/crio.conf.d; drain`},
-		{"down", "runtime", func(p *patient) { p.Config.Endpoint = "unix://" + p.write("crio.sock", ""); p.runtime.Stop() },
+		{"down", "runtime", func(p *patient) { p.Endpoints = []string{"unix://" + p.write("crio.sock", "")}; p.runtime.Stop() },
 			"systemctl restart crio, and look at journalctl --unit crio"},
 		{"without CRI v1", "runtime", func(p *patient) {
-			p.Config.Endpoint = "unix://" + p.write("crio.sock", "")
+			p.Endpoints = []string{"unix://" + p.write("crio.sock", "")}
 			p.runtime.Fault(critest.On("Version").Fail(codes.Unimplemented, "unknown service"))
 		}, "upgrade CRI-O to 1.21"},
 	} {
@@ -276,12 +317,12 @@ func TestRemediesAreThoseOfTheRuntime(t *testing.T) {
 		})
 	}
 	p := healthy(t)
-	p.Config.Endpoint = "unix://" + p.write("containerd.sock", "")
+	p.Endpoints = []string{"unix://" + p.write("containerd.sock", "")}
 	p.runtime.Stop()
 	if found := p.found("runtime"); len(found) != 1 || found[0].Remedy != "systemctl restart containerd, and look at journalctl --unit containerd" {
 		t.Errorf("found %+v", found)
 	}
-	p.Config.Endpoint = "unix://" + p.write("cri.sock", "")
+	p.Endpoints = []string{"unix://" + p.write("cri.sock", "")}
 	if found := p.found("runtime"); len(found) != 1 || !strings.Contains(found[0].Remedy, "containerd: systemctl restart containerd") || !strings.Contains(found[0].Remedy, "; CRI-O: systemctl restart crio") {
 		t.Errorf("found %+v", found)
 	}
@@ -344,5 +385,29 @@ func TestFindingsArePrintedWithTheirRemedies(t *testing.T) {
 	want := "ok       disk           room\nwarning  swap           on\n                        -> swapoff --all\nerrors: 0, warnings: 1\n"
 	if out.String() != want {
 		t.Errorf("%q", out.String())
+	}
+}
+
+// A runtime that takes calls and answers none is one finding, and is waited for once.
+func TestARuntimeThatHangsIsOneFinding(t *testing.T) {
+	p := healthy(t)
+	p.Runtime.Timeouts.Query = 100 * time.Millisecond
+	p.runtime.LikeCRIO()
+	asks := []string{"Version", "Status", "RuntimeConfig", "ImageFsInfo", "ImageStatus", "ListImages", "ListContainers", "ListPodSandbox"}
+	for _, call := range asks {
+		p.runtime.Fault(critest.On(call).Hang())
+	}
+	p.write(shutdownSeen, "")
+	for _, f := range Examine(t.Context(), p.Machine) {
+		if real := f.Check == "disk" || f.Check == "clock"; f.Level != OK && !real && f.Check != "runtime" {
+			t.Errorf("%+v", f)
+		}
+	}
+	waits := 0
+	for _, call := range asks {
+		waits += p.runtime.Count(call)
+	}
+	if waits != 1 {
+		t.Errorf("%d calls are waited for", waits)
 	}
 }

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"monopod/agent/message"
+	"monopod/agent/podspec"
 )
 
 // unified reports whether the machine has cgroup v2.
@@ -84,8 +86,13 @@ func kernel(_ context.Context, m *Machine) (found []Finding) {
 	if _, err := os.Stat(m.file("proc/sys/kernel/seccomp")); err != nil {
 		found = append(found, warn("boot a kernel with CONFIG_SECCOMP_FILTER", "no seccomp: pods with the profile RuntimeDefault do not start"))
 	}
-	if n, err := os.ReadFile(m.file("proc/sys/user/max_user_namespaces")); err != nil || strings.TrimSpace(string(n)) == "0" {
-		found = append(found, warn("sysctl --write user.max_user_namespaces=10000", "no user namespaces: pods with hostUsers: false do not start"))
+	const noUsers = "no user namespaces: pods with hostUsers: false do not start"
+	n, err := os.ReadFile(m.file("proc/sys/user/max_user_namespaces"))
+	switch {
+	case err != nil:
+		found = append(found, warn("boot a kernel with CONFIG_USER_NS", noUsers))
+	case strings.TrimSpace(string(n)) == "0":
+		found = append(found, warn("sysctl --write user.max_user_namespaces=10000", noUsers))
 	}
 	return orOK(found, "overlay, seccomp and user namespaces")
 }
@@ -100,10 +107,17 @@ func resolvConf(_ context.Context, m *Machine) []Finding {
 	if err != nil {
 		return []Finding{warn("name the right file with --resolv-conf", "pods get no name servers: %v", err)}
 	}
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "nameserver" && strings.HasPrefix(f[1], "127.") {
+	conf, err := podspec.ParseResolvConf(text)
+	switch {
+	case err != nil:
+		return []Finding{warn("correct it, or name another file with --resolv-conf", "pods get no name servers: %s: %v", path, err)}
+	case len(conf.Servers) == 0:
+		return []Finding{warn("wait for the machine's network, or name another file with --resolv-conf", "pods get no name servers: %s names no name server", path)}
+	}
+	for _, server := range conf.Servers {
+		if ip, err := netip.ParseAddr(server); err == nil && (ip.IsLoopback() || ip.IsUnspecified()) {
 			return []Finding{warn("--resolv-conf /run/systemd/resolve/resolv.conf, if systemd-resolved runs",
-				"%s names %s, which is another one inside of a pod", path, f[1])}
+				"%s names %s, which is another one inside of a pod", path, server)}
 		}
 	}
 	return []Finding{ok("%s", path)}

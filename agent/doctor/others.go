@@ -20,16 +20,29 @@ func endpoint(_ context.Context, m *Machine) []Finding {
 		return []Finding{ok("%s and the socket %s, which answers", addr, m.Config.Socket)}
 	}
 	l, err := net.Listen("tcp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		_, port, _ := net.SplitHostPort(addr)
-		return []Finding{fail("ss --listening --tcp --numeric --processes "+shell.Word("sport = :"+port)+" names it; or choose another with --listen",
-			"%s is in use by another program, and monopod does not run", addr)}
-	}
 	if err != nil {
-		return []Finding{fail("choose another with --listen", "%v", err)}
+		return []Finding{notServed(addr, err)}
 	}
 	l.Close()
 	return []Finding{ok("%s is free; monopod does not run", addr)}
+}
+
+// notServed finds why the endpoint's address cannot be bound. Where it may be later, the agent starts
+// without it.
+func notServed(addr string, err error) Finding {
+	const other = "choose another with --listen"
+	host, port, _ := net.SplitHostPort(addr)
+	unknown := (*net.DNSError)(nil)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return warn("ss --listening --tcp --numeric --processes "+shell.Word("sport = :"+port)+" names it; or "+other,
+			"%s is in use by another program: monopod starts, and serves it once it is free", addr)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return warn(other, "the machine does not have %s: monopod starts, and serves it once it has", addr)
+	case errors.As(err, &unknown) && unknown.Name == host: // not of a port
+		return warn(other, "the name %s has no address: monopod starts, and serves %s once it has", host, addr)
+	}
+	return fail(other, "%v", err)
 }
 
 // labelUID is the label of a sandbox with the uid of its pod.
@@ -45,19 +58,24 @@ func others(ctx context.Context, m *Machine) (found []Finding) {
 		found = append(found, warn("give one of them a --cgroup-root of its own",
 			"a kubelet runs, too, as %s: it removes the cgroups under kubepods that it does not know", m.Kubelet))
 	}
-	marks := checkpoint.MarksIn(m.Config.Root)
-	all, err := m.Runtime.Sandboxes(ctx, nil)
-	if err != nil {
-		return found
-	}
-	theirs := 0
-	for _, s := range all {
-		if s.Labels[labelUID] != "" && !marks.Has(s.Id, s.Labels) {
-			theirs++
-		}
-	}
+	theirs := m.theirs(ctx)
 	if theirs > 0 {
 		found = append(found, warn("", "sandboxes of other agents: %d; monopod leaves them alone, and counts neither their ports nor their memory", theirs))
 	}
 	return orOK(found, "none")
+}
+
+// theirs returns how many sandboxes are of pods of other agents, as far as the runtime says so.
+func (m *Machine) theirs(ctx context.Context) (n int) {
+	if m.silent != nil {
+		return 0
+	}
+	marks := checkpoint.MarksIn(m.Config.Root)
+	all, _ := m.Runtime.Sandboxes(ctx, nil)
+	for _, s := range all {
+		if s.Labels[labelUID] != "" && !marks.Has(s.Id, s.Labels) {
+			n++
+		}
+	}
+	return n
 }

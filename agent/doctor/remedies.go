@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,18 +11,21 @@ import (
 
 // remedies are how to repair a runtime, for the runtime that is there.
 type remedies struct {
+	unit                          string // of systemd, without .service
 	restart, speak, load, systemd string
 }
 
 // remediesOf are those of the known runtimes, by their names of themselves.
 var remediesOf = map[string]remedies{
 	"containerd": {
+		unit:    "containerd",
 		restart: "systemctl restart containerd, and look at journalctl --unit containerd",
 		speak:   `take "cri" out of disabled_plugins in /etc/containerd/config.toml if it is there, then: systemctl restart containerd`,
 		load:    "ctr --namespace k8s.io images import FILE",
 		systemd: "set SystemdCgroup = true in /etc/containerd/config.toml",
 	},
 	cri.CRIO: {
+		unit:    "crio",
 		restart: "systemctl restart crio, and look at journalctl --unit crio",
 		speak:   "upgrade CRI-O to 1.21 or newer",
 		load:    "podman load --input FILE",
@@ -33,8 +35,8 @@ var remediesOf = map[string]remedies{
 
 // remedy returns the repair of the runtime: one, or if it is not known which runtime it is, each
 // with its name.
-func (m *Machine) remedy(ctx context.Context, of func(remedies) string) string {
-	if r, known := remediesOf[m.runtimeName(ctx)]; known {
+func (m *Machine) remedy(of func(remedies) string) string {
+	if r, known := remediesOf[m.runtimeName()]; known {
 		return of(r)
 	}
 	return "containerd: " + of(remediesOf["containerd"]) + "; CRI-O: " + of(remediesOf[cri.CRIO])
@@ -42,21 +44,49 @@ func (m *Machine) remedy(ctx context.Context, of func(remedies) string) string {
 
 // runtimeName returns the runtime's name of itself, or while it does not answer the name of the
 // only existing socket; "" if neither is known.
-func (m *Machine) runtimeName(ctx context.Context) string {
-	if v, err := m.Runtime.Version(ctx); err == nil {
-		return v.RuntimeName
+func (m *Machine) runtimeName() string {
+	if m.silent == nil {
+		return m.version.RuntimeName
 	}
-	sockets := slices.DeleteFunc(m.endpoints(), func(e string) bool { return !isThere(e) })
+	sockets := slices.DeleteFunc(slices.Clone(m.Endpoints), func(e string) bool { return !isThere(e) })
 	if len(sockets) != 1 {
 		return ""
 	}
-	switch strings.TrimSuffix(filepath.Base(sockets[0]), ".sock") {
+	return nameOf(sockets[0])
+}
+
+// nameOf returns the name of itself of the runtime whose usual socket has that name; "": of none.
+func nameOf(endpoint string) string {
+	switch strings.TrimSuffix(filepath.Base(endpoint), ".sock") {
 	case "containerd":
 		return "containerd"
 	case "crio":
 		return cri.CRIO
 	}
 	return ""
+}
+
+// start returns how to get a runtime where none has a socket: one that ends in order removes its own.
+func (m *Machine) start() string {
+	var all []string
+	for _, endpoint := range m.Endpoints {
+		r := remediesOf[nameOf(endpoint)]
+		if r.unit != "" && m.hasUnit(r.unit+".service") {
+			all = append(all, "systemctl start "+r.unit+", and look at journalctl --unit "+r.unit)
+		}
+	}
+	if len(all) == 0 {
+		return "install containerd or CRI-O, or name its socket with --runtime-endpoint"
+	}
+	return strings.Join(all, "; or ")
+}
+
+// hasUnit reports whether systemd has a unit.
+func (m *Machine) hasUnit(name string) bool {
+	return slices.ContainsFunc([]string{"etc", "usr/lib", "lib"}, func(in string) bool {
+		_, err := os.Stat(m.file(in + "/systemd/system/" + name))
+		return err == nil
+	})
 }
 
 // isThere reports whether the file of an endpoint exists.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -18,73 +19,88 @@ import (
 	"monopod/manifests/shell"
 )
 
-// runtime asks the runtime for its version. The other checks of the runtime are silent when it
-// does not answer: this one has reported that.
+// runtime checks whether the runtime answers, and is ready.
 func runtime(ctx context.Context, m *Machine) []Finding {
-	v, err := m.Runtime.Version(ctx)
-	switch {
-	case m.Config.ManagedRuntime:
-		return []Finding{managedRuntime(m, v, err)}
-	case err == nil:
-		return append([]Finding{ok("%s %s at %s", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())}, crioSettings(ctx, m)...)
-	case grpcstatus.Code(errors.Unwrap(err)) == codes.Unimplemented || grpcstatus.Code(err) == codes.Unimplemented:
-		return []Finding{fail(m.remedy(ctx, func(r remedies) string { return r.speak }),
-			"%s does not speak CRI v1: %s", m.Runtime.Endpoint(), cri.WithoutCRI)}
-	case m.noSocket():
-		return []Finding{fail("install containerd or CRI-O, or name its socket with --runtime-endpoint",
-			"no runtime: there is no socket at %s", strings.Join(m.endpoints(), " or "))}
+	if m.silent != nil {
+		return []Finding{m.silence()}
 	}
-	return []Finding{fail(m.remedy(ctx, func(r remedies) string { return r.restart }), "the runtime does not answer: %v", err)}
+	its := m.version.RuntimeName + " " + m.version.RuntimeVersion + " at " + m.Runtime.Endpoint()
+	lacks := m.lacks(ctx, rt.RuntimeReady)
+	switch {
+	case lacks != "":
+		return []Finding{fail(m.lookAt(), "%s is not ready: %s", its, lacks)}
+	case m.Config.ManagedRuntime:
+		return []Finding{ok("%s, started by monopod", its)}
+	}
+	return append([]Finding{ok("%s", its)}, crioSettings(ctx, m)...)
 }
 
-// managedRuntime checks the runtime that the agent starts: what it answered, or else whether the
-// agent could start it.
-func managedRuntime(m *Machine, v *rt.VersionResponse, err error) Finding {
+// silence finds why the runtime does not answer.
+func (m *Machine) silence() Finding {
 	switch {
-	case err == nil:
-		return ok("%s %s at %s, started by monopod", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())
+	case m.Config.ManagedRuntime:
+		return m.managedSilence()
+	case grpcstatus.Code(errors.Unwrap(m.silent)) == codes.Unimplemented || grpcstatus.Code(m.silent) == codes.Unimplemented:
+		return fail(m.remedy(func(r remedies) string { return r.speak }), "%s does not speak CRI v1: %s", m.Runtime.Endpoint(), cri.WithoutCRI)
+	case m.noSocket():
+		return fail(m.start(), "no runtime: there is no socket at %s", strings.Join(m.Endpoints, " or "))
+	}
+	return fail(m.lookAt(), "the runtime does not answer: %v", m.silent)
+}
+
+// managedSilence finds why the runtime that the agent starts does not answer.
+func (m *Machine) managedSilence() Finding {
+	switch {
 	case m.NoStart != nil:
 		return fail("", "the managed runtime cannot be started: %v", m.NoStart)
 	case !m.Up:
 		return warn("start monopod", "the managed runtime does not run, nor does monopod")
 	}
-	return fail("look at monopod's log, and at that of containerd: "+managed.LogOf(m.Config.Root), "the managed runtime does not answer: %v", err)
+	return fail(m.lookAt(), "the managed runtime does not answer: %v", m.silent)
 }
 
-func (m *Machine) endpoints() []string {
-	switch {
-	case m.Config.ManagedRuntime:
-		return []string{managed.Endpoint(m.Config.Root)}
-	case m.Config.Endpoint != "":
-		return []string{m.Config.Endpoint}
+// lookAt returns what to do with a runtime that is there and does not work.
+func (m *Machine) lookAt() string {
+	if m.Config.ManagedRuntime {
+		return "look at monopod's log, and at that of containerd: " + managed.LogOf(m.Config.Root)
 	}
-	return cri.WellKnown()
+	return m.remedy(func(r remedies) string { return r.restart })
+}
+
+// lacks returns why the runtime says that a condition of it is false; "": it does not say so.
+func (m *Machine) lacks(ctx context.Context, condition string) string {
+	st, err := m.Runtime.Status(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, c := range st.Status.Conditions {
+		if c.Type == condition && !c.Status {
+			return cmp.Or(strings.TrimSpace(c.Message), c.Reason, "it does not say why")
+		}
+	}
+	return ""
 }
 
 // noSocket reports whether none of the runtime's sockets exists.
 func (m *Machine) noSocket() bool {
-	return !slices.ContainsFunc(m.endpoints(), isThere)
+	return !slices.ContainsFunc(m.Endpoints, isThere)
 }
 
 // network checks whether pods with a network of their own can start.
 func network(ctx context.Context, m *Machine) (found []Finding) {
-	st, err := m.Runtime.Status(ctx)
-	if err != nil {
-		return nil
-	}
-	for _, c := range st.Status.Conditions {
-		if c.Type != rt.NetworkReady || c.Status {
-			continue
-		}
-		if m.Config.ManagedRuntime {
-			found = append(found, warn("apt-get install containernetworking-plugins, and start monopod again", "pods without hostNetwork wait: %s", strings.TrimSpace(c.Message)))
-			continue
-		}
-		conf, bin := m.networkFolders(ctx)
-		found = append(found, warn("put a CNI configuration into "+conf+" and the plugins that it names into "+bin,
-			"pods without hostNetwork wait: %s", strings.TrimSpace(c.Message)))
+	if lacks := m.lacks(ctx, rt.NetworkReady); lacks != "" {
+		found = append(found, warn(m.networkRemedy(ctx), "pods without hostNetwork wait: %s", lacks))
 	}
 	return orOK(append(found, lostAddresses(m)...), "pods get addresses of their own")
+}
+
+// networkRemedy returns how the runtime gets a network for pods.
+func (m *Machine) networkRemedy(ctx context.Context) string {
+	if m.Config.ManagedRuntime {
+		return "apt-get install containernetworking-plugins, and start monopod again"
+	}
+	conf, bin := m.networkFolders(ctx)
+	return "put a CNI configuration into " + conf + " and the plugins that it names into " + bin
 }
 
 // networkFolders returns where the runtime looks for CNI configurations and plugins. CRI-O does not
@@ -94,7 +110,7 @@ func (m *Machine) networkFolders(ctx context.Context) (conf, bin string) {
 	switch {
 	case err == nil && info.CNIConf != "":
 		return info.CNIConf, strings.Join(info.CNIBin, " or ")
-	case m.runtimeName(ctx) == cri.CRIO:
+	case m.runtimeName() == cri.CRIO:
 		return "CRI-O's network_dir (/etc/cni/net.d, unless a file says otherwise)", "one of its plugin_dirs (/opt/cni/bin, likewise)"
 	}
 	return "/etc/cni/net.d", "/opt/cni/bin"
@@ -129,7 +145,7 @@ func pauseImage(ctx context.Context, m *Machine) []Finding {
 	case err != nil:
 		return []Finding{warn("", "the image of sandboxes cannot be looked at: %v", err)}
 	case image == nil:
-		return []Finding{warn("crictl pull "+shell.Word(ref)+", or offline: "+m.remedy(ctx, func(r remedies) string { return r.load }),
+		return []Finding{warn("crictl pull "+shell.Word(ref)+", or offline: "+m.remedy(func(r remedies) string { return r.load }),
 			"%s is not here: the first pod waits until it can be pulled", ref)}
 	}
 	return []Finding{ok("%s is here", ref)}
@@ -155,10 +171,10 @@ func cgroupDriver(ctx context.Context, m *Machine) []Finding {
 	if mine == "none" {
 		return []Finding{warn("", "none: pods have no cgroups of their own, and so no limits as a whole")}
 	}
-	r, err := m.Runtime.RuntimeConfig(ctx)
-	if grpcstatus.Code(err) == codes.Unavailable {
+	if m.silent != nil {
 		return nil
 	}
+	r, err := m.Runtime.RuntimeConfig(ctx)
 	if err != nil || r.GetLinux() == nil {
 		return []Finding{warn("name the runtime's with --cgroup-driver", "the runtime does not say its own; monopod takes %s", m.fallback())}
 	}
@@ -167,7 +183,7 @@ func cgroupDriver(ctx context.Context, m *Machine) []Finding {
 		return []Finding{fail("leave out --cgroup-driver", "monopod has %s and the runtime %s: no pod can start", mine, its)}
 	}
 	if comm, _ := os.ReadFile(m.file("proc/1/comm")); its == "cgroupfs" && strings.TrimSpace(string(comm)) == "systemd" && m.unified() {
-		return []Finding{warn(m.remedy(ctx, func(r remedies) string { return r.systemd })+"; drain the node's pods and restart both",
+		return []Finding{warn(m.remedy(func(r remedies) string { return r.systemd })+"; drain the node's pods and restart both",
 			"cgroupfs, while systemd manages the cgroups of this machine: two that write to one tree")}
 	}
 	return []Finding{ok("%s, as the runtime", its)}

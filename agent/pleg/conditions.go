@@ -31,7 +31,8 @@ func (c condition) String() string {
 	return fmt.Sprintf("%s=false reason:%s message:%s", c.kind, c.reason, c.message)
 }
 
-// recordConditions keeps the runtime's false conditions. nil means a runtime that did not answer.
+// recordConditions keeps the runtime's false conditions. nil means a runtime that did not answer. Any
+// goroutine may call it, and be the first to learn of a network: Run then wakes the pods that wait for it.
 func (w *Watch) recordConditions(st *rt.StatusResponse) {
 	wrong := map[string]condition{}
 	for _, c := range st.GetStatus().GetConditions() {
@@ -41,9 +42,14 @@ func (w *Watch) recordConditions(st *rt.StatusResponse) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !maps.Equal(wrong, w.wrong) {
-		w.wrong = wrong
-		w.signalChange()
+	if maps.Equal(wrong, w.wrong) {
+		return
+	}
+	before := w.noNetwork()
+	w.wrong = wrong
+	w.signalChange()
+	if before != "" && w.noNetwork() != before {
+		w.network.Wake()
 	}
 }
 

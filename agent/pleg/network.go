@@ -48,20 +48,13 @@ func (w *Watch) newNetworkTimer() *time.Timer {
 	return t
 }
 
-// checkNetwork requests the runtime's status. It makes the next relist wake all pods once there is
-// a network again, or the network has another problem.
-func (w *Watch) checkNetwork(ctx context.Context, relist, network *time.Timer) error {
-	before := w.NoNetwork()
+// checkNetwork requests the runtime's status, again soon while there is no network.
+func (w *Watch) checkNetwork(ctx context.Context, network *time.Timer) error {
 	if err := w.checkStatus(ctx); err != nil {
 		return err
 	}
-	now := w.NoNetwork()
-	if now != "" {
+	if w.NoNetwork() != "" {
 		network.Reset(networkEvery)
-	}
-	if before != "" && now != before {
-		w.fresh = true
-		relist.Reset(0)
 	}
 	return nil
 }

@@ -50,6 +50,7 @@ type Watch struct {
 	Relists chan Relist // one slot, latest wins; after each relist
 	suspect wake.Slot   // a call found the runtime down
 	changed wake.Slot   // the runtime's state has changed
+	network wake.Slot   // of Run: pods that wait for a network have one, or have another reason to wait
 
 	Workers wake.Register[manifests.Key] // woken by events of their pods
 
@@ -101,7 +102,7 @@ type Watch struct {
 func NewWatch(c *cri.Client, marks *checkpoint.Marks, store *status.Store, log *slog.Logger) *Watch {
 	w := &Watch{cri: c, Proc: "/proc", processes: processes{pidOf: c.ContainerPID, all: map[string]*process{}},
 		Lister: &Lister{cri: c, marks: marks}, Marks: marks, store: store, log: log,
-		Refuse: func(error) {}, listed: make(chan struct{}), Relists: make(chan Relist, 1), suspect: wake.New(), changed: wake.New()}
+		Refuse: func(error) {}, listed: make(chan struct{}), Relists: make(chan Relist, 1), suspect: wake.New(), changed: wake.New(), network: wake.New()}
 	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: notAskedYet, Since: time.Now()})
 	return w
 }
@@ -286,14 +287,17 @@ func (w *Watch) follow(ctx context.Context) error {
 				return err
 			}
 		case <-health.C:
-			if err := w.checkNetwork(ctx, relist, network); err != nil {
+			if err := w.checkNetwork(ctx, network); err != nil {
 				return err
 			}
 			w.breaks = 0
 		case <-network.C:
-			if err := w.checkNetwork(ctx, relist, network); err != nil {
+			if err := w.checkNetwork(ctx, network); err != nil {
 				return err
 			}
+		case <-w.network:
+			w.fresh = true // the relist wakes all pods
+			relist.Reset(0)
 		}
 	}
 }

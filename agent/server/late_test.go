@@ -71,3 +71,16 @@ func TestAServerWithoutItsPortEnds(t *testing.T) {
 		t.Errorf("Run = %v", err)
 	}
 }
+
+// Nor does a name that no resolver knows yet, as at a boot without a network. What it turns out to be
+// is checked once it is known.
+func TestANameThatHasNoAddressYetIsDoneWithout(t *testing.T) {
+	s, err := Listen(config(t, "no-such-name.invalid:0", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if s.late == nil || s.late.why.Error() != "listen on no-such-name.invalid:0: the name no-such-name.invalid has no address" {
+		t.Errorf("late is %+v", s.late)
+	}
+}

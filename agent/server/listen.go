@@ -22,7 +22,7 @@ func listenTCP(address string, a Access) (net.Listener, error) {
 	}
 	ip, err := resolve(host)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", address, err)
+		return nil, &busyError{fmt.Sprintf("listen on %s: %v", address, err)}
 	}
 	if err := a.checkReach(address, ip); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func listenTCP(address string, a Access) (net.Listener, error) {
 }
 
 // busyError is about an address that cannot be bound now, and may be later: another process has
-// it, which any user of the machine may start, or no interface has it yet.
+// it, which any user of the machine may start, or no interface has it yet, or no resolver knows its name.
 type busyError struct{ text string }
 
 func (e *busyError) Error() string { return e.text }

@@ -166,15 +166,20 @@ func checkSwap(swaps string) error {
 	return err
 }
 
-// Endpoints returns the addresses at which the runtime may listen.
+// Endpoints returns the addresses at which the runtime may listen: of those that are looked at by
+// themselves, the one that an agent of the root dir has used in this boot, if any. Its pods run there.
 func Endpoints(c config.Config) []string {
 	switch {
 	case c.ManagedRuntime:
 		return []string{managed.Endpoint(c.Root)}
-	case c.Endpoint == "":
-		return cri.WellKnown()
+	case c.Endpoint != "":
+		return []string{c.Endpoint}
 	}
-	return []string{c.Endpoint}
+	known, used := cri.WellKnown(), checkpoint.UsedRuntime(c.Root, checkpoint.ReadBoot())
+	if slices.Contains(known, used) {
+		return []string{used}
+	}
+	return known
 }
 
 // Managed returns the settings, completed, of the runtime that the agent starts.

@@ -16,10 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/agent/cpus"
 	"monopod/agent/managed"
 	"monopod/agent/pinning"
+	"monopod/cri"
 	"monopod/manifests/signature"
 )
 
@@ -32,6 +34,30 @@ func TestFailSwapOn(t *testing.T) {
 		if err := checkSwap(path); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// With containerd and CRI-O on a machine, the agent that starts while the one is down that has its pods
+// would start them in the other one, too.
+func TestTheRuntimeOfThisBootIsNotExchangedForAnother(t *testing.T) {
+	c := config.Default()
+	c.Root = t.TempDir()
+	for used, want := range map[string][]string{
+		"":                                  cri.WellKnown(),
+		cri.WellKnown()[1]:                  {cri.WellKnown()[1]},
+		cri.WellKnown()[0]:                  {cri.WellKnown()[0]},
+		"unix:///run/chosen/for-a-day.sock": cri.WellKnown(),
+	} {
+		if err := (&checkpoint.Root{Dir: c.Root}).KeepRuntime(used, checkpoint.ReadBoot()); err != nil {
+			t.Fatal(err)
+		}
+		if got := Endpoints(c); !slices.Equal(got, want) {
+			t.Errorf("used %q: %q, want %q", used, got, want)
+		}
+	}
+	c.Endpoint = "unix:///run/given.sock"
+	if got := Endpoints(c); len(got) != 1 || got[0] != c.Endpoint {
+		t.Errorf("what is given does not win: %q", got)
 	}
 }
 
