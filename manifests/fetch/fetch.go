@@ -56,7 +56,7 @@ type Fetcher struct {
 	last    last
 	trust   trust
 	failed  int    // requests in a row
-	served  bool   // the last request had a body for an answer, whatever is in it
+	served  bool   // the server gave what was asked for, whatever is in it, or has no signature of it
 	sent    bool   // an answer, since the start
 	told    string // the problem that was sent last
 }

@@ -135,8 +135,10 @@ func signatureURL(raw string) (where, name string) {
 	return u.String(), decode.Clip(path.Base(u.Path))
 }
 
-// signature requests the file of a signature.
+// signature requests the file of a signature. A server that refuses it, or does not answer, is one that
+// refuses the content.
 func (f *Fetcher) signature(ctx context.Context, where string) (file []byte, after time.Duration, err error) {
+	f.served = false
 	req, err := f.request(ctx, where)
 	if err != nil {
 		return nil, 0, err
@@ -148,7 +150,9 @@ func (f *Fetcher) signature(ctx context.Context, where string) (file []byte, aft
 	defer resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusOK:
+		f.served = true
 	case http.StatusNotFound, http.StatusForbidden, http.StatusGone:
+		f.served = true
 		drain(resp)
 		return nil, 0, fmt.Errorf("is missing (%s): sign the content with `monopod sign`, and upload the signature beside it", status(resp.StatusCode))
 	default:

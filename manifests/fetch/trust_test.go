@@ -321,3 +321,46 @@ func TestAnUploadIsNoProblemBeforeItLasts(t *testing.T) {
 		})
 	}
 }
+
+// A server that refuses the signature of what it gives, or does not answer, is left alone as one that
+// refuses the content; one that lacks the signature is asked as often as usual.
+func TestAServerThatRefusesTheSignatureIsLeftAlone(t *testing.T) {
+	key, sign := signer(t)
+	one, two := list("monopod.serial: 1"), list("monopod.serial: 2")
+	later := []time.Duration{every, 2 * every, 4 * every, lastRetry, lastRetry}
+	for _, r := range []struct {
+		name, after string
+		refuse      func(w http.ResponseWriter)
+		waits       []time.Duration // each up to every longer
+	}{
+		{"for a time", "600", status503, []time.Duration{600 * time.Second, 600 * time.Second}},
+		{"for no time", "", status503, later},
+		{"without an answer", "", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, later},
+		{"as there is none", "600", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }, []time.Duration{every, every, every}},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			w := &world{body: one, signature: sign(one)}
+			refused := false
+			h := http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
+				if refused && strings.HasSuffix(req.URL.Path, signature.Suffix) {
+					out.Header().Set("Retry-After", r.after)
+					r.refuse(out)
+					return
+				}
+				w.ServeHTTP(out, req)
+			})
+			bubbleOf(t, w, h, Settings{URL: "http://h/x", PublicKey: key, Every: every}, func() {
+				w.later(time.Second, func() { w.body, refused = two, true })
+				w.later(time.Hour, func() {
+					for k, want := range r.waits { // the first is after the answer
+						if wait := w.at[k+2].Sub(w.at[k+1]); wait < want*9/10 || wait > want+every {
+							t.Errorf("wait %d is %v, want about %v", k, wait, want)
+						}
+					}
+				})
+			})
+		})
+	}
+}
+
+func status503(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }
