@@ -37,7 +37,7 @@ type Settings struct {
 	// They are read again when they change.
 	CAFile, CertFile, KeyFile, TokenFile string
 	Every                                time.Duration     // between two requests; 0: 20 s
-	Known                                *manifests.Answer // the last complete one; nil: none
+	Known                                *manifests.Answer // the last complete one; nil: none. New drops one for another node
 	// PublicKey is whose signature answers must have; nil: none. Node is the name of this node.
 	PublicKey ed25519.PublicKey
 	Node      string
@@ -72,6 +72,9 @@ type last struct {
 // New returns a Fetcher that does nothing before Run.
 func New(s Settings) *Fetcher {
 	s.Every = cmp.Or(s.Every, 20*time.Second)
+	if s.isForeign(s.Known) {
+		s.Known = nil
+	}
 	f := &Fetcher{Settings: s, name: manifests.URLName(s.URL), answers: make(chan manifests.Answer), disk: newFiles()}
 	f.client = &http.Client{CheckRedirect: f.checkRedirect}
 	if f.trust = newTrust(s); f.trust.knows(s.Known) {

@@ -49,6 +49,16 @@ func (t *trust) knows(a *manifests.Answer) bool {
 	return a != nil && (t.key == nil || a.Signer == t.signer)
 }
 
+// isForeign reports whether an answer is a signed list for another node: it was saved under a former
+// name of this one, or on the machine of which this one is a copy.
+func (s *Settings) isForeign(a *manifests.Answer) bool {
+	if s.PublicKey == nil || a == nil || a.Signer == "" {
+		return false
+	}
+	stamp, err := signature.ReadStamp(a.Data)
+	return err == nil && stamp.IsForOther(s.Node)
+}
+
 // errOlder is returned for content that was signed before what counted last.
 type errOlder struct{ serial, last int64 }
 
@@ -63,7 +73,7 @@ func (t *trust) accept(a *manifests.Answer) error {
 	switch {
 	case err != nil:
 		return err
-	case s.Node != "" && s.Node != t.node:
+	case s.IsForOther(t.node):
 		return fmt.Errorf("is for another node than %s, by %s of its List: correct staticPodURL, or what the server has there",
 			t.node, annotations.Node)
 	case s.Serial < t.serial:

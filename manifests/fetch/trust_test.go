@@ -228,6 +228,34 @@ func TestSavedContentIsVerifiedWithANewKey(t *testing.T) {
 	}
 }
 
+// A list for one node is refused by another, also where it was saved under the former name of the node.
+// Its number is of no list of this node's.
+func TestASavedListForAnotherNodeIsRefused(t *testing.T) {
+	key, sign := signer(t)
+	of := func(serial int, node string) string {
+		return list(fmt.Sprintf("monopod.serial: %d, monopod.node: %s", serial, node))
+	}
+	for _, r := range []struct{ name, saved, now, want, asks string }{
+		{"that is there still", of(7, "edge6"), of(7, "edge6"), "is for another node than edge7", "/x /x.sig"},
+		{"with one of this node in its place", of(7, "edge6"), of(3, "edge7"), "", "/x /x.sig"},
+		{"one for this node", of(7, "edge7"), of(7, "edge7"), "", "/x 304"},
+		{"one for any node", list("monopod.serial: 7"), list("monopod.serial: 7"), "", "/x 304"},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			s := &site{files: map[string]string{"/x": r.saved, "/x.sig": sign(r.saved)}}
+			url := server(t, s.ServeHTTP) + "/x"
+			known := once(t, Settings{URL: url})
+			known.Signer, known.Serial = signature.Text(key), 7
+			s.files["/x"], s.files["/x.sig"], s.asked = r.now, sign(r.now), nil
+			a := once(t, Settings{URL: url, PublicKey: key, Node: "edge7", Known: &known})
+			if (a.Problem == "") != (r.want == "") || !strings.HasPrefix(a.Problem, r.want) {
+				t.Errorf("%+v", a)
+			}
+			s.has(t, r.asks)
+		})
+	}
+}
+
 // A signature is one of the whole content, whatever the server says of its length.
 func TestSignedContentIsWhole(t *testing.T) {
 	key, sign := signer(t)

@@ -19,6 +19,9 @@ type Stamp struct {
 	Node   string // the only node that it is for; "": any
 }
 
+// IsForOther reports whether the content is for another node than this one.
+func (s Stamp) IsForOther(node string) bool { return s.Node != "" && s.Node != node }
+
 // ReadStamp reads the stamp of content, which is in its first document. The errors follow the name
 // of the content, and quote nothing of it.
 func ReadStamp(content []byte) (s Stamp, err error) {
