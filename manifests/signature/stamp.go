@@ -38,6 +38,10 @@ var errNoSerial = errors.New("has no serial number: write the annotation " + ann
 	" into the metadata of a List, and raise it with each change")
 
 func stampOf(d decode.Document) (s Stamp, err error) {
+	err = checkNames(d)
+	if err != nil {
+		return s, err
+	}
 	serial, line, err := text(d, annotations.Serial)
 	if err != nil {
 		return s, err
@@ -54,6 +58,45 @@ func stampOf(d decode.Document) (s Stamp, err error) {
 		err = fmt.Errorf("line %d: %s is empty: write the node's name, or leave it out", line, annotations.Node)
 	}
 	return s, err
+}
+
+// checkNames refuses an annotation that is none of monopod's but for a slip: where the node's name was
+// meant, any node would take the list.
+func checkNames(d decode.Document) error {
+	_, meta := decode.Lookup(d.Root, "metadata")
+	if meta == nil {
+		return nil
+	}
+	_, all := decode.Lookup(decode.Follow(meta), "annotations")
+	if all == nil {
+		return nil
+	}
+	all = decode.Follow(all)
+	for k := 0; k+1 < len(all.Content) && all.Kind == yaml.MappingNode; k += 2 {
+		at := all.Content[k]
+		meant, wrong := slipIn(decode.Follow(at).Value)
+		if wrong {
+			return fmt.Errorf("line %d: an annotation of its List is unknown: %s", at.Line+d.Line, meant)
+		}
+	}
+	return nil
+}
+
+// slipIn reports whether a name of an annotation is none of monopod's, but close to one, and says what
+// may be meant.
+func slipIn(name string) (meant string, wrong bool) {
+	_, known := annotations.Named(name)
+	near, misspelt := annotations.Misspelt(name, annotations.OnLists)
+	if known || !misspelt && !annotations.MeansMonopod(name) {
+		return "", false
+	}
+	if near == "" {
+		near = annotations.Meant(name, annotations.OnLists)
+	}
+	if near == "" {
+		return "it may have " + annotations.Serial + " and " + annotations.Node, true
+	}
+	return fmt.Sprintf("did you mean %q?", near), true
 }
 
 // text returns the value of an annotation of a document and its line; 0: there is none.
