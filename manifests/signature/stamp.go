@@ -63,18 +63,8 @@ func stampOf(d decode.Document) (s Stamp, err error) {
 // checkNames refuses an annotation that is none of monopod's but for a slip: where the node's name was
 // meant, any node would take the list.
 func checkNames(d decode.Document) error {
-	_, meta := decode.Lookup(d.Root, "metadata")
-	if meta == nil {
-		return nil
-	}
-	_, all := decode.Lookup(decode.Follow(meta), "annotations")
-	if all == nil {
-		return nil
-	}
-	all = decode.Follow(all)
-	for k := 0; k+1 < len(all.Content) && all.Kind == yaml.MappingNode; k += 2 {
-		at := all.Content[k]
-		meant, wrong := slipIn(decode.Follow(at).Value)
+	for _, at := range decode.Keys(d.Root, "metadata", "annotations") {
+		meant, wrong := slipIn(at.Value)
 		if wrong {
 			return fmt.Errorf("line %d: an annotation of its List is unknown: %s", at.Line+d.Line, meant)
 		}
