@@ -281,11 +281,33 @@ func (f *fileDecoder) refuse(o decode.Object, problems ...*decode.Problem) {
 	}
 }
 
-// list decodes the items of a PodList or List.
-func (f *fileDecoder) list(o decode.Object, kind string) {
+// listHead is what a List has besides its items.
+type listHead struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        listMeta `json:"metadata"`
+}
+
+// listMeta is what tools write into the metadata of lists. Annotations may be numbers, as monopod.serial.
+type listMeta struct {
+	metav1.ObjectMeta  `json:",inline"`
+	Annotations        map[string]any `json:"annotations"`
+	Continue           string         `json:"continue"`
+	RemainingItemCount *int64         `json:"remainingItemCount"`
+}
+
+// listHead checks what a list has besides its items. A field that is wrong may have been meant to hold
+// some.
+func (f *fileDecoder) listHead(o decode.Object) {
 	r := f.reader()
+	r.Read(o.Without("items"), &listHead{})
 	reportMisplaced(r, o, true)
 	f.Problems = append(f.Problems, r.Problems...)
+	f.Unclear = f.Unclear || slices.ContainsFunc(r.Problems, func(p decode.Problem) bool { return !p.Warning })
+}
+
+// list decodes the items of a PodList or List.
+func (f *fileDecoder) list(o decode.Object, kind string) {
+	f.listHead(o)
 	_, items := decode.Lookup(o.Node, "items")
 	if items == nil {
 		f.unreadable(f.problem(o, "items", decode.Fixed("a list needs items")))
