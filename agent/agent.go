@@ -225,10 +225,9 @@ func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoi
 		Fault: a.metrics.Panic, Strict: !a.cfg.InsecureManifests, Root: a.cfg.Root,
 	}
 	if url := a.cfg.ManifestURL; url != "" {
-		c.URL, c.Cached = url, a.root.Answer(url, a.log)
+		a.fetch = fetch.New(settings.Fetch(a.cfg, a.root.Answer(url, a.log)))
+		c.URL, c.Cached, c.Answers = url, a.fetch.Known, a.fetch.Answers()
 		c.SaveAnswer = func(answer manifests.Answer) error { return a.root.SaveAnswer(url, answer) }
-		a.fetch = fetch.New(settings.Fetch(a.cfg, c.Cached))
-		c.Answers = a.fetch.Answers()
 	}
 	a.known = len(c.Known)
 	a.source = sourceOf(a.cfg.Manifests, c)

@@ -40,7 +40,8 @@ func TestTheTableHasEveryAnnotation(t *testing.T) {
 // docs/annotations.md is the table in prose; MONOPOD_UPDATE=1 writes it again.
 func TestTheDocsHaveTheTableOfAnnotations(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Annotations\n\nAll names that begin with `monopod.` are monopod's: one that it does not know is an error, which says what may be meant.\n" +
+	b.WriteString("# Annotations\n\nAll names that begin with `monopod.` are monopod's: one that it does not know is an error on a pod and on a signed list, which says what\n" +
+		"may be meant. On a workload, a ConfigMap, a Secret, a claim or another list it is a warning, as it has no effect there, nor has one that it knows.\n" +
 		"A version of a pod that a former monopod accepted with such an annotation runs on, with a warning.\n")
 	for _, on := range annotations.Places() {
 		fmt.Fprintf(&b, "\n## %s\n\n| annotation | what it is for | value |\n|---|---|---|\n", on.Title)

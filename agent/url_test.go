@@ -182,6 +182,44 @@ func TestWithAPublicKeyOnlySignedManifestsCount(t *testing.T) {
 	w.stop()
 }
 
+// A box that is restored from a backup under another name refuses the list of the box that it was: it runs none
+// of it under its own name, though the list was saved.
+func TestARestoredBoxRefusesTheSignedListOfTheOther(t *testing.T) {
+	r, root := critest.Start(t), t.TempDir()
+	r.AddImage("img:1")
+	key, _, err := signature.NewKey()
+	noErr(t, err)
+	text := "kind: List\napiVersion: v1\nmetadata: {annotations: {monopod.serial: '7', monopod.node: n}}\nitems: []\n---\n" + manifest("a", "img:1", "terminationGracePeriodSeconds: 1")
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, ".sig") {
+			w.Write(signature.Sign(key, []byte(text)))
+			return
+		}
+		io.WriteString(w, text)
+	}))
+	defer site.Close()
+	configure := func(c *config.Config) {
+		c.ManifestURL, c.ManifestURLEvery = site.URL+"/pods.yaml", 10*time.Millisecond
+		c.ManifestURLPublicKey = signature.Text(key.Public().(ed25519.PublicKey))
+	}
+	w := readWith(t, r, root, configure)
+	w.run("default/a-n/c")
+	w.stop()
+
+	w = readWith(t, r, root, func(c *config.Config) {
+		configure(c)
+		c.NodeName = "m"
+	})
+	w.until("the list is refused", func() bool {
+		return strings.Contains(w.problems(), "is for another node than m, by monopod.node of its List")
+	})
+	w.run("default/a-n/c")
+	w.stop()
+	if n := r.Count("CreateContainer"); n != 1 {
+		t.Errorf("%d containers were made", n)
+	}
+}
+
 func TestSettingsOfTheURLAreChecked(t *testing.T) {
 	for want, c := range map[string]config.Config{
 		"no manifests given: say in which folder":                 {},

@@ -44,7 +44,7 @@ func agentRows(c *Config) []row {
 		{"removalSettle", "", restart, duration(&c.RemovalSettle, 30*time.Second, 200*time.Millisecond, time.Hour), "How long a folder of manifests that was made again, or is another one now, must have got no new file\nbefore a pod that is missing in it is removed, 200ms to 1h. In one that stays it is 200ms. (ours)"},
 		{"staticPodURL", "manifest-url", restart, unquoted(text(&c.ManifestURL, "", manifests.CheckURL)), "URL that gives manifests, too; the folder's win. {node} in its path or query is the node's name. Only a\ncomplete answer without error removes pods; what came last counts on while there is none, over restarts too."},
 		{"staticPodURLHeader", "manifest-url-header", restart, headers(&c.ManifestURLHeader), "Headers of requests to it: {X-Node: [edge7]}. Redirects to other hosts do not get them."},
-		{"httpCheckFrequency", "", restart, duration(&c.ManifestURLEvery, 20*time.Second, time.Second, 24*time.Hour), "How often it is asked, a tenth more or less, 1s to 24h; after failures from each second to each 2m."},
+		{"httpCheckFrequency", "", restart, duration(&c.ManifestURLEvery, 20*time.Second, time.Second, 24*time.Hour), "How often it is asked, a tenth more or less, 1s to 24h; after failures from each second to\neach 2m, or to this if it is longer."},
 		{"manifestURLCAFile", "", restart, path(&c.ManifestURLCA, ""), "CAs that its certificate may be of, PEM; \"\" is the machine's. (ours)"},
 		{"manifestURLCertFile", "", restart, path(&c.ManifestURLCert, ""), "Certificate to show it, PEM. (ours)"},
 		{"manifestURLPrivateKeyFile", "", restart, path(&c.ManifestURLKey, ""), "Its private key. (ours)"},

@@ -1,8 +1,8 @@
 package config
 
 import (
-	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -16,11 +16,12 @@ const rewatchEvery = 5 * time.Second
 // quietFor is how long a file must stay unchanged before it is reported.
 const quietFor = 200 * time.Millisecond
 
-// FileWatch reports when a file may have changed: it watches the folder, so that a file that is
-// replaced, or linked elsewhere, is noticed as well. One goroutine uses it.
+// FileWatch reports when a file may have changed: it watches the folders on its trail, so that a file
+// that is replaced, or linked elsewhere, is noticed as well. One goroutine uses it.
 type FileWatch struct {
 	path    string
-	watcher *fsnotify.Watcher // nil while the folder cannot be watched
+	trail   []string          // of the path, as it is watched
+	watcher *fsnotify.Watcher // nil while the folders cannot be watched
 	quiet   *time.Timer
 	again   *time.Timer
 	changed wake.Slot
@@ -39,6 +40,9 @@ func WatchFile(path string) *FileWatch {
 		close(w.done)
 		return w
 	}
+	if abs, err := filepath.Abs(path); err == nil {
+		w.path = abs
+	}
 	w.open()
 	go w.run()
 	return w
@@ -52,19 +56,43 @@ func (w *FileWatch) Close() {
 	<-w.done
 }
 
-// open watches the folder, or retries later.
+// open watches the folders of the trail, or retries later.
 func (w *FileWatch) open() {
-	watcher, err := fsnotify.NewWatcher()
-	if err == nil {
-		if err = watcher.Add(filepath.Dir(w.path)); err != nil {
-			watcher.Close()
-		}
-	}
+	w.trail = trail(w.path)
+	watcher, err := watchFolders(w.trail)
 	if err != nil {
 		w.again.Reset(rewatchEvery)
 		return
 	}
 	w.watcher = watcher
+	if !slices.Equal(trail(w.path), w.trail) { // it changed before it was watched
+		w.quiet.Reset(quietFor)
+	}
+}
+
+// watchFolders watches the folders in which these paths are.
+func watchFolders(paths []string) (*fsnotify.Watcher, error) {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range paths {
+		err = watcher.Add(filepath.Dir(p))
+		if err != nil {
+			watcher.Close()
+			return nil, err
+		}
+	}
+	return watcher, nil
+}
+
+// follow watches the folders of the trail as it is now.
+func (w *FileWatch) follow() {
+	if w.watcher != nil && slices.Equal(trail(w.path), w.trail) {
+		return
+	}
+	w.drop()
+	w.open()
 }
 
 func (w *FileWatch) run() {
@@ -84,26 +112,22 @@ func (w *FileWatch) run() {
 		case <-lost: // events were lost
 			w.quiet.Reset(quietFor)
 		case <-w.again.C:
-			w.open()
 			w.quiet.Reset(quietFor)
 		case <-w.quiet.C:
+			w.follow()
 			w.changed.Wake()
 		}
 	}
 }
 
-// note takes an event as a hint. If the file is a link, any name in the folder may be its target,
-// such as ..data of a mounted ConfigMap.
+// note takes an event as a hint.
 func (w *FileWatch) note(e fsnotify.Event, ok bool) {
-	folder := filepath.Dir(w.path)
-	if !ok || e.Name == folder && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) {
+	isFolder := slices.ContainsFunc(w.trail, func(p string) bool { return filepath.Dir(p) == e.Name })
+	switch {
+	case !ok || isFolder && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)):
 		w.drop()
-		w.again.Reset(rewatchEvery)
 		w.quiet.Reset(quietFor)
-		return
-	}
-	info, err := os.Lstat(w.path)
-	if link := err == nil && info.Mode().Type() == os.ModeSymlink; e.Name == w.path || link {
+	case slices.Contains(w.trail, e.Name):
 		w.quiet.Reset(quietFor)
 	}
 }

@@ -35,6 +35,18 @@ func TestAFileIsWatchedHoweverItChanges(t *testing.T) {
 		}, func(dir, path string) error {
 			return errors.Join(os.Mkdir(dir+"/2", 0o755), write("2/config.yaml", "b")(dir, path), os.Symlink("2", dir+"/..tmp"), os.Rename(dir+"/..tmp", dir+"/..data"))
 		}},
+		{"written where it leads to, in another folder", linked, write("../site/config.yaml", "b")},
+		{"replaced where it leads to, in another folder", linked, func(dir, path string) error {
+			return errors.Join(write("../site/.tmp", "b")(dir, path), os.Rename(dir+"/../site/.tmp", dir+"/../site/config.yaml"))
+		}},
+		{"made where it leads to", func(dir, path string) error {
+			return errors.Join(linked(dir, path), os.Remove(dir+"/../site/config.yaml"))
+		}, write("../site/config.yaml", "b")},
+		{"with its folder, which is a link that is led elsewhere", func(dir, path string) error {
+			return errors.Join(os.Rename(dir, dir+".1"), write("../etc.1/config.yaml", "a")(dir+".1", path), os.Symlink("etc.1", dir), os.Mkdir(dir+".2", 0o755))
+		}, func(dir, path string) error {
+			return errors.Join(write("../etc.2/config.yaml", "b")(dir, path), os.Symlink("etc.2", dir+".tmp"), os.Rename(dir+".tmp", dir))
+		}},
 		{"with its folder", write("config.yaml", "a"), func(dir, path string) error {
 			return errors.Join(os.Rename(dir, dir+".old"), os.Mkdir(dir, 0o755), write("config.yaml", "b")(dir, path))
 		}},
@@ -55,6 +67,42 @@ func TestAFileIsWatchedHoweverItChanges(t *testing.T) {
 			wantTold(t, w, r.name)
 		})
 	}
+}
+
+// linked makes the file a link to another in a folder beside its own.
+func linked(dir, path string) error {
+	return errors.Join(os.Mkdir(dir+"/../site", 0o755), write("../site/config.yaml", "a")(dir, path), os.Symlink("../site/config.yaml", path))
+}
+
+// A link that was led elsewhere is followed to where it leads now.
+func TestAFileIsWatchedWhereItLeadsToNow(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "config.yaml")
+	if err := errors.Join(os.Mkdir(dir+"/1", 0o755), os.Mkdir(dir+"/2", 0o755), write("1/config.yaml", "a")(dir, path),
+		write("2/config.yaml", "a")(dir, path), os.Symlink("1/config.yaml", path)); err != nil {
+		t.Fatal(err)
+	}
+	w := WatchFile(path)
+	defer w.Close()
+	if err := errors.Join(os.Symlink("2/config.yaml", dir+"/tmp"), os.Rename(dir+"/tmp", path)); err != nil {
+		t.Fatal(err)
+	}
+	wantTold(t, w, "led elsewhere")
+	if err := write("2/config.yaml", "b")(dir, path); err != nil {
+		t.Fatal(err)
+	}
+	wantTold(t, w, "written there")
+}
+
+// A path without a folder is one of the working directory.
+func TestAFileWithoutAFolderIsWatched(t *testing.T) {
+	t.Chdir(t.TempDir())
+	w := WatchFile("config.yaml")
+	defer w.Close()
+	if err := write("config.yaml", "a")(".", ""); err != nil {
+		t.Fatal(err)
+	}
+	wantTold(t, w, "made")
 }
 
 // A burst of changes is told of once, and what happens to others not at all.

@@ -95,16 +95,16 @@ func MeansMonopod(name string) bool {
 	return strings.EqualFold(owner, "monopod")
 }
 
-// Misspelt returns the manifest annotation whose name differs from the given one only by a typing
-// error in its first part: monopod.update for monpod.update. Any other name belongs to another
-// program, however similar it is: known is false.
-func Misspelt(name string) (meant string, known bool) {
+// Misspelt returns the annotation of a place, such as InManifests, whose name differs from the given
+// one only by a typing error in its first part: monopod.update for monpod.update. Any other name
+// belongs to another program, however similar it is: known is false.
+func Misspelt(name, on string) (meant string, known bool) {
 	owner, rest := ownerOf(name)
 	if len(owner) > len("monopod")+slips || decode.Distance(strings.ToLower(owner), "monopod") > slips {
 		return "", false
 	}
 	a, known := Named("monopod" + rest)
-	return a.Name, known && a.On == InManifests && a.Name != name
+	return a.Name, known && a.On == on && a.Name != name
 }
 
 // slips is the largest edit distance of a misspelt "monopod".
@@ -116,12 +116,12 @@ func ownerOf(name string) (owner, rest string) {
 	return name[:end], name[end:]
 }
 
-// Meant returns the manifest annotation that a misspelt name most likely means; "" if none is
+// Meant returns the annotation of a place that a misspelt name most likely means; "" if none is
 // similar.
-func Meant(name string) string {
+func Meant(name, on string) string {
 	known := map[string]bool{}
 	for _, a := range annotations {
-		if a.On == InManifests {
+		if a.On == on {
 			known[a.Name] = true
 		}
 	}

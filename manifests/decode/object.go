@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"maps"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -31,6 +32,23 @@ func (o Object) Items(list *yaml.Node, kind string) []Object {
 		items[i] = Object{Node: list.Content[i], Line: o.Line, Path: Join(o.Path, "items["+strconv.Itoa(i)+"]"), Depth: o.Depth + 1, Kind: kind, value: v, doc: o.doc}
 	}
 	return items
+}
+
+// Without returns the object without a field.
+func (o Object) Without(name string) Object {
+	node := *Follow(o.Node)
+	node.Content = nil
+	for k, all := 0, Follow(o.Node).Content; k+1 < len(all); k += 2 {
+		if Follow(all[k]).Value != name {
+			node.Content = append(node.Content, all[k], all[k+1])
+		}
+	}
+	o.Node = &node
+	fields, _ := o.value.(map[string]any)
+	fields = maps.Clone(fields)
+	delete(fields, name)
+	o.value = fields
+	return o
 }
 
 // Text returns the string below the given names, "" if there is none.

@@ -86,6 +86,21 @@ func Lookup(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
+// Keys returns the keys of the mapping below the given names.
+func Keys(n *yaml.Node, names ...string) (keys []*yaml.Node) {
+	for _, name := range names {
+		_, value := Lookup(n, name)
+		if value == nil {
+			return nil
+		}
+		n = Follow(value)
+	}
+	for k := 0; n.Kind == yaml.MappingNode && k+1 < len(n.Content); k += 2 {
+		keys = append(keys, Follow(n.Content[k]))
+	}
+	return keys
+}
+
 // each visits a value and all nested ones, through aliases, each with its path. A key has the path
 // of its object.
 func each(n *yaml.Node, path string, visit func(n *yaml.Node, path string)) {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"monopod/manifests/annotations"
 	"monopod/manifests/decode"
 	"monopod/manifests/validate"
 	"monopod/manifests/workload"
@@ -129,7 +130,24 @@ func (f *fileDecoder) claim(o decode.Object) {
 			r.Report(o, decode.Find(o.Node, e.Field), decode.Join(o.Path, e.Field), decode.Invalid(e), false)
 		}
 	}
+	reportMisplaced(r, o, false)
 	f.Problems = append(f.Problems, r.Problems...)
+}
+
+// reportMisplaced warns of monopod's annotations on an object that is no pod. A list may have its own.
+func reportMisplaced(r *decode.Reader, o decode.Object, isList bool) {
+	words := decode.Fixed("has no effect here: write it into the metadata of a pod")
+	if isList {
+		words = decode.Fixed("has no effect on a list: write it into the metadata of its pods")
+	}
+	for _, key := range decode.Keys(o.Node, "metadata", "annotations") {
+		_, misspelt := annotations.Misspelt(key.Value, annotations.InManifests)
+		a, _ := annotations.Named(key.Value)
+		isOfList := isList && a.On == annotations.OnLists
+		if !isOfList && (misspelt || annotations.MeansMonopod(key.Value)) {
+			r.Report(o, key, decode.Join(o.Path, "metadata.annotations["+key.Value+"]"), words, true)
+		}
+	}
 }
 
 // give records a claim that the file gives.
@@ -263,8 +281,33 @@ func (f *fileDecoder) refuse(o decode.Object, problems ...*decode.Problem) {
 	}
 }
 
+// listHead is what a List has besides its items.
+type listHead struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        listMeta `json:"metadata"`
+}
+
+// listMeta is what tools write into the metadata of lists. Annotations may be numbers, as monopod.serial.
+type listMeta struct {
+	metav1.ObjectMeta  `json:",inline"`
+	Annotations        map[string]any `json:"annotations"`
+	Continue           string         `json:"continue"`
+	RemainingItemCount *int64         `json:"remainingItemCount"`
+}
+
+// listHead checks what a list has besides its items. A field that is wrong may have been meant to hold
+// some.
+func (f *fileDecoder) listHead(o decode.Object) {
+	r := f.reader()
+	r.Read(o.Without("items"), &listHead{})
+	reportMisplaced(r, o, true)
+	f.Problems = append(f.Problems, r.Problems...)
+	f.Unclear = f.Unclear || slices.ContainsFunc(r.Problems, func(p decode.Problem) bool { return !p.Warning })
+}
+
 // list decodes the items of a PodList or List.
 func (f *fileDecoder) list(o decode.Object, kind string) {
+	f.listHead(o)
 	_, items := decode.Lookup(o.Node, "items")
 	if items == nil {
 		f.unreadable(f.problem(o, "items", decode.Fixed("a list needs items")))

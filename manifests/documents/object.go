@@ -127,6 +127,7 @@ func (f *fileDecoder) config(o decode.Object, kind string) {
 		m.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: ConfigMap}
 		object = NewObject(m, nil, f.file)
 	}
+	reportMisplaced(r, o, false)
 	key := object.Key()
 	named := key.Name != "" && decode.ValidateName(key.Name) == nil
 	for _, p := range r.Problems {

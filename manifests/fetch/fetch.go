@@ -37,7 +37,7 @@ type Settings struct {
 	// They are read again when they change.
 	CAFile, CertFile, KeyFile, TokenFile string
 	Every                                time.Duration     // between two requests; 0: 20 s
-	Known                                *manifests.Answer // the last complete one; nil: none
+	Known                                *manifests.Answer // the last complete one; nil: none. New drops one for another node
 	// PublicKey is whose signature answers must have; nil: none. Node is the name of this node.
 	PublicKey ed25519.PublicKey
 	Node      string
@@ -56,7 +56,7 @@ type Fetcher struct {
 	last    last
 	trust   trust
 	failed  int    // requests in a row
-	served  bool   // the last request had a body for an answer, whatever is in it
+	served  bool   // the server gave what was asked for, whatever is in it, or has no signature of it
 	sent    bool   // an answer, since the start
 	told    string // the problem that was sent last
 }
@@ -72,6 +72,9 @@ type last struct {
 // New returns a Fetcher that does nothing before Run.
 func New(s Settings) *Fetcher {
 	s.Every = cmp.Or(s.Every, 20*time.Second)
+	if s.isForeign(s.Known) {
+		s.Known = nil
+	}
 	f := &Fetcher{Settings: s, name: manifests.URLName(s.URL), answers: make(chan manifests.Answer), disk: newFiles()}
 	f.client = &http.Client{CheckRedirect: f.checkRedirect}
 	if f.trust = newTrust(s); f.trust.knows(s.Known) {

@@ -49,6 +49,16 @@ func (t *trust) knows(a *manifests.Answer) bool {
 	return a != nil && (t.key == nil || a.Signer == t.signer)
 }
 
+// isForeign reports whether an answer is a signed list for another node: it was saved under a former
+// name of this one, or on the machine of which this one is a copy.
+func (s *Settings) isForeign(a *manifests.Answer) bool {
+	if s.PublicKey == nil || a == nil || a.Signer == "" {
+		return false
+	}
+	stamp, err := signature.ReadStamp(a.Data)
+	return err == nil && stamp.IsForOther(s.Node)
+}
+
 // errOlder is returned for content that was signed before what counted last.
 type errOlder struct{ serial, last int64 }
 
@@ -63,7 +73,7 @@ func (t *trust) accept(a *manifests.Answer) error {
 	switch {
 	case err != nil:
 		return err
-	case s.Node != "" && s.Node != t.node:
+	case s.IsForOther(t.node):
 		return fmt.Errorf("is for another node than %s, by %s of its List: correct staticPodURL, or what the server has there",
 			t.node, annotations.Node)
 	case s.Serial < t.serial:
@@ -135,8 +145,10 @@ func signatureURL(raw string) (where, name string) {
 	return u.String(), decode.Clip(path.Base(u.Path))
 }
 
-// signature requests the file of a signature.
+// signature requests the file of a signature. A server that refuses it, or does not answer, is one that
+// refuses the content.
 func (f *Fetcher) signature(ctx context.Context, where string) (file []byte, after time.Duration, err error) {
+	f.served = false
 	req, err := f.request(ctx, where)
 	if err != nil {
 		return nil, 0, err
@@ -148,7 +160,9 @@ func (f *Fetcher) signature(ctx context.Context, where string) (file []byte, aft
 	defer resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusOK:
+		f.served = true
 	case http.StatusNotFound, http.StatusForbidden, http.StatusGone:
+		f.served = true
 		drain(resp)
 		return nil, 0, fmt.Errorf("is missing (%s): sign the content with `monopod sign`, and upload the signature beside it", status(resp.StatusCode))
 	default:

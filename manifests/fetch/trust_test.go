@@ -228,6 +228,34 @@ func TestSavedContentIsVerifiedWithANewKey(t *testing.T) {
 	}
 }
 
+// A list for one node is refused by another, also where it was saved under the former name of the node.
+// Its number is of no list of this node's.
+func TestASavedListForAnotherNodeIsRefused(t *testing.T) {
+	key, sign := signer(t)
+	of := func(serial int, node string) string {
+		return list(fmt.Sprintf("monopod.serial: %d, monopod.node: %s", serial, node))
+	}
+	for _, r := range []struct{ name, saved, now, want, asks string }{
+		{"that is there still", of(7, "edge6"), of(7, "edge6"), "is for another node than edge7", "/x /x.sig"},
+		{"with one of this node in its place", of(7, "edge6"), of(3, "edge7"), "", "/x /x.sig"},
+		{"one for this node", of(7, "edge7"), of(7, "edge7"), "", "/x 304"},
+		{"one for any node", list("monopod.serial: 7"), list("monopod.serial: 7"), "", "/x 304"},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			s := &site{files: map[string]string{"/x": r.saved, "/x.sig": sign(r.saved)}}
+			url := server(t, s.ServeHTTP) + "/x"
+			known := once(t, Settings{URL: url})
+			known.Signer, known.Serial = signature.Text(key), 7
+			s.files["/x"], s.files["/x.sig"], s.asked = r.now, sign(r.now), nil
+			a := once(t, Settings{URL: url, PublicKey: key, Node: "edge7", Known: &known})
+			if (a.Problem == "") != (r.want == "") || !strings.HasPrefix(a.Problem, r.want) {
+				t.Errorf("%+v", a)
+			}
+			s.has(t, r.asks)
+		})
+	}
+}
+
 // A signature is one of the whole content, whatever the server says of its length.
 func TestSignedContentIsWhole(t *testing.T) {
 	key, sign := signer(t)
@@ -321,3 +349,46 @@ func TestAnUploadIsNoProblemBeforeItLasts(t *testing.T) {
 		})
 	}
 }
+
+// A server that refuses the signature of what it gives, or does not answer, is left alone as one that
+// refuses the content; one that lacks the signature is asked as often as usual.
+func TestAServerThatRefusesTheSignatureIsLeftAlone(t *testing.T) {
+	key, sign := signer(t)
+	one, two := list("monopod.serial: 1"), list("monopod.serial: 2")
+	later := []time.Duration{every, 2 * every, 4 * every, lastRetry, lastRetry}
+	for _, r := range []struct {
+		name, after string
+		refuse      func(w http.ResponseWriter)
+		waits       []time.Duration // each up to every longer
+	}{
+		{"for a time", "600", status503, []time.Duration{600 * time.Second, 600 * time.Second}},
+		{"for no time", "", status503, later},
+		{"without an answer", "", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, later},
+		{"as there is none", "600", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }, []time.Duration{every, every, every}},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			w := &world{body: one, signature: sign(one)}
+			refused := false
+			h := http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
+				if refused && strings.HasSuffix(req.URL.Path, signature.Suffix) {
+					out.Header().Set("Retry-After", r.after)
+					r.refuse(out)
+					return
+				}
+				w.ServeHTTP(out, req)
+			})
+			bubbleOf(t, w, h, Settings{URL: "http://h/x", PublicKey: key, Every: every}, func() {
+				w.later(time.Second, func() { w.body, refused = two, true })
+				w.later(time.Hour, func() {
+					for k, want := range r.waits { // the first is after the answer
+						if wait := w.at[k+2].Sub(w.at[k+1]); wait < want*9/10 || wait > want+every {
+							t.Errorf("wait %d is %v, want about %v", k, wait, want)
+						}
+					}
+				})
+			})
+		})
+	}
+}
+
+func status503(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }

@@ -155,6 +155,12 @@ func TestTheStampIsInTheAnnotationsOfTheList(t *testing.T) {
 		{"a negative one", with("monopod.serial: -1"), Stamp{}, "line 4: monopod.serial must be"},
 		{"a list", with("monopod.serial: [7]"), Stamp{}, "line 4: monopod.serial is no text"},
 		{"an empty node", with("monopod.serial: 7, monopod.node: ''"), Stamp{}, "line 4: monopod.node is empty"},
+		{"a slip in the node's name", with("monopod.serial: 7, monopod.nodes: edge7"), Stamp{}, `line 4: an annotation of its List is unknown: did you mean "monopod.node"?`},
+		{"a slip in monopod", with("monopod.serial: 7, monpod.node: edge7"), Stamp{}, `line 4: an annotation of its List is unknown: did you mean "monopod.node"?`},
+		{"capitals", with("monopod.serial: 7, Monopod.Node: edge7"), Stamp{}, `line 4: an annotation of its List is unknown: did you mean "monopod.node"?`},
+		{"a name that means nothing", with("monopod.serial: 7, monopod.secret: x"), Stamp{}, "line 4: an annotation of its List is unknown: it may have monopod.serial and monopod.node"},
+		{"one of a pod, which has no effect", with("monopod.serial: 7, monopod.update: replace"), Stamp{7, ""}, ""},
+		{"one of another program", with("monopod.serial: 7, monod.example.com/node: x"), Stamp{7, ""}, ""},
 		{"no YAML", "kind: [\n", Stamp{}, "line 1: its List cannot be read: "},
 		{"no mapping", "- a\n", Stamp{}, "has no serial number"},
 	} {

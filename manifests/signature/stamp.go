@@ -19,6 +19,9 @@ type Stamp struct {
 	Node   string // the only node that it is for; "": any
 }
 
+// IsForOther reports whether the content is for another node than this one.
+func (s Stamp) IsForOther(node string) bool { return s.Node != "" && s.Node != node }
+
 // ReadStamp reads the stamp of content, which is in its first document. The errors follow the name
 // of the content, and quote nothing of it.
 func ReadStamp(content []byte) (s Stamp, err error) {
@@ -35,6 +38,10 @@ var errNoSerial = errors.New("has no serial number: write the annotation " + ann
 	" into the metadata of a List, and raise it with each change")
 
 func stampOf(d decode.Document) (s Stamp, err error) {
+	err = checkNames(d)
+	if err != nil {
+		return s, err
+	}
 	serial, line, err := text(d, annotations.Serial)
 	if err != nil {
 		return s, err
@@ -51,6 +58,35 @@ func stampOf(d decode.Document) (s Stamp, err error) {
 		err = fmt.Errorf("line %d: %s is empty: write the node's name, or leave it out", line, annotations.Node)
 	}
 	return s, err
+}
+
+// checkNames refuses an annotation that is none of monopod's but for a slip: where the node's name was
+// meant, any node would take the list.
+func checkNames(d decode.Document) error {
+	for _, at := range decode.Keys(d.Root, "metadata", "annotations") {
+		meant, wrong := slipIn(at.Value)
+		if wrong {
+			return fmt.Errorf("line %d: an annotation of its List is unknown: %s", at.Line+d.Line, meant)
+		}
+	}
+	return nil
+}
+
+// slipIn reports whether a name of an annotation is none of monopod's, but close to one, and says what
+// may be meant.
+func slipIn(name string) (meant string, wrong bool) {
+	_, known := annotations.Named(name)
+	near, misspelt := annotations.Misspelt(name, annotations.OnLists)
+	if known || !misspelt && !annotations.MeansMonopod(name) {
+		return "", false
+	}
+	if near == "" {
+		near = annotations.Meant(name, annotations.OnLists)
+	}
+	if near == "" {
+		return "it may have " + annotations.Serial + " and " + annotations.Node, true
+	}
+	return fmt.Sprintf("did you mean %q?", near), true
 }
 
 // text returns the value of an annotation of a document and its line; 0: there is none.

@@ -83,7 +83,7 @@ func (c *checker) cdi(p *field.Path) {
 // annotation checks the name of one annotation. Those of other programs are not checked.
 func (c *checker) annotation(p *field.Path, name string) {
 	a, known := annotations.Named(name)
-	meant, misspelt := annotations.Misspelt(name)
+	meant, misspelt := annotations.Misspelt(name, annotations.InManifests)
 	switch {
 	case known && a.On == annotations.OnLists:
 		c.warn(p, "has no effect on a pod: it belongs to the List that a manifest URL gives")
@@ -91,7 +91,7 @@ func (c *checker) annotation(p *field.Path, name string) {
 		c.warn(p, "has no effect in a manifest: monopod itself sets it on "+a.On)
 	case known:
 	case annotations.MeansMonopod(name):
-		c.addLately(p, unknownAnnotation(name, annotations.Meant(name)))
+		c.addLately(p, unknownAnnotation(name, annotations.Meant(name, annotations.InManifests)))
 	case misspelt:
 		c.warnQuoting(p, unknownAnnotation(name, meant))
 	}

@@ -66,7 +66,7 @@ func Read(r *decode.Reader, o decode.Object, kind string) *Workload {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(meta.Annotations)) {
-		if _, misspelt := annotations.Misspelt(name); misspelt || annotations.MeansMonopod(name) {
+		if _, misspelt := annotations.Misspelt(name, annotations.InManifests); misspelt || annotations.MeansMonopod(name) {
 			w.c.warn("metadata.annotations["+name+"]", "has no effect here: write it below spec.template.metadata.annotations")
 		}
 	}
