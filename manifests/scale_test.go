@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -76,6 +77,37 @@ func TestFilesThatCannotBeReadCostLittleBesideManyPods(t *testing.T) {
 	t.Logf("bytes saved: %d beside 30, %d beside 300; mallocs to look again: %.0f, %.0f", few, many, fewAgain, manyAgain)
 	if many > 12*few || manyAgain > 12*fewAgain {
 		t.Errorf("ten times as many files cost %d bytes after %d, %.0f mallocs after %.0f", many, few, manyAgain, fewAgain)
+	}
+}
+
+// counted returns what it takes to count what is gone from a file with n pods and n ConfigMaps: the least
+// of some tries.
+func counted(t *testing.T, n int) time.Duration {
+	dir := t.TempDir()
+	var text strings.Builder
+	for k := range n {
+		text.WriteString(podYAML(fmt.Sprintf("p%05d", k)) + "---\n" + mapYAML(fmt.Sprintf("c%05d", k), "v") + "---\n")
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "all.yaml"), []byte(text.String()), 0o600))
+	p := at(t, dir, nil)
+	if len(p.last.Pods) != n || len(p.last.Objects) != n {
+		t.Fatalf("%d pods and %d objects of %d each", len(p.last.Pods), len(p.last.Objects), n)
+	}
+	least := time.Hour
+	for range 7 {
+		start := time.Now()
+		p.countAbsences(p.now, true)
+		least = min(least, time.Since(start))
+	}
+	return least
+}
+
+// A file may have thousands of documents, and is looked at with each look at the folder.
+func TestWhatIsGoneIsCountedInTimeThatGrowsWithAFilesDocuments(t *testing.T) {
+	few, many := counted(t, 200), counted(t, 2000)
+	t.Logf("200 of each: %s, 2000 of each: %s", few, many)
+	if many > 40*few {
+		t.Errorf("ten times as many documents take %s, and %s before", many, few)
 	}
 }
 
