@@ -39,7 +39,8 @@ type fileState struct {
 	failed  bool            // it cannot be read at all
 	since   time.Time       // when the content was first seen
 	version string          // identifies the content; "": none known yet
-	later   map[string]bool // of a content that cannot be read completely: what was first given after it was seen
+	seen    int             // the turn in which the content was first seen
+	later   map[string]bool // of a content of which an older monopod recorded that: what was first given after it was seen
 	text    string          // the bytes of a content that cannot be read completely
 	before  map[string]bool // the pods and objects that earlier contents gave, since the last one without an error
 
@@ -99,7 +100,7 @@ func (s *Source) takeReading(path string, f *fileState, r reading, insist bool, 
 	}
 	hash := hashOf(r.data)
 	if f.hash != hash || f.isNull != r.isNull {
-		f.hold(s.contentOf(path, f, r))
+		s.hold(f, s.contentOf(path, f, r))
 		f.hash, f.text, f.isNull = hash, "", r.isNull
 		if f.Unclear {
 			f.text = string(r.data)
@@ -107,7 +108,7 @@ func (s *Source) takeReading(path string, f *fileState, r reading, insist bool, 
 		s.tellFaults(path, f.Faults)
 	}
 	f.failed, f.pending, f.isMask = false, false, s.Layer.mayMask() && len(r.data) == 0
-	f.came(hash, now)
+	s.cameWith(f, hash, now)
 }
 
 // contentOf returns the content of a file of which r was read. An empty one that masks others gives
@@ -133,11 +134,11 @@ func (s *Source) options() Options {
 
 // hold replaces the content of a file. What earlier contents gave is kept in before as long as the
 // file may give more than was read from it.
-func (f *fileState) hold(c documents.Content) {
+func (s *Source) hold(f *fileState, c documents.Content) {
 	before := map[string]bool{}
 	if f.pending || f.Unclear || f.wrong() {
 		maps.Copy(before, f.before)
-		maps.DeleteFunc(before, func(name string, _ bool) bool { return f.later[name] })
+		maps.DeleteFunc(before, func(name string, _ bool) bool { return s.isLater(f, name) })
 	}
 	for _, p := range f.Pods {
 		before[p.Key().String()] = true
@@ -197,7 +198,7 @@ func (s *Source) tellFaults(path string, faults []string) {
 
 // fail records that an existing file cannot be read. is distinguishes such a version from the next
 // as far as that is possible. The file is tried again with the folder.
-func (f *fileState) fail(path string, err error, is signature, now time.Time) {
+func (s *Source) fail(path string, f *fileState, err error, is signature, now time.Time) {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err
@@ -206,11 +207,11 @@ func (f *fileState) fail(path string, err error, is signature, now time.Time) {
 	if isKernels {
 		message += ": remove it from the folder"
 	}
-	f.hold(documents.Content{Unclear: !isKernels, Problems: []decode.Problem{{File: path, Message: message}}})
+	s.hold(f, documents.Content{Unclear: !isKernels, Problems: []decode.Problem{{File: path, Message: message}}})
 	f.sig, f.hash, f.pending = signature{}, "", false
 	f.rest()
 	f.failed = !isKernels
-	f.came(unreadable(message, is), now)
+	s.cameWith(f, unreadable(message, is), now)
 }
 
 // hashOf returns the hex SHA-256 of a file's bytes.

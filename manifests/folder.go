@@ -28,6 +28,9 @@ type Record struct {
 	// Unclear has, by path, the contents that cannot be read completely or have an error; nil: not
 	// recorded.
 	Unclear map[string]Unclear `json:"unclear"`
+	// Came has, by the names of pods and objects, the turn in which they were first given, if that is
+	// not before the oldest content in Unclear was seen; nil: there are none.
+	Came map[string]int `json:"came,omitempty"`
 	// Masks are the names of the files of other folders that the folder masks, sorted.
 	Masks []string `json:"masks,omitempty"`
 

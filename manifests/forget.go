@@ -180,7 +180,7 @@ func (r Record) clone() Record {
 	}
 	maps.Copy(out.Forgotten, r.Forgotten)
 	out.Moved = maps.Clone(r.Moved)
-	out.Unclear = maps.Clone(r.Unclear)
+	out.Unclear, out.Came = maps.Clone(r.Unclear), maps.Clone(r.Came)
 	out.Masks, out.Folders, out.Given = slices.Clone(r.Masks), maps.Clone(r.Folders), maps.Clone(r.Given)
 	return out
 }
@@ -200,6 +200,7 @@ func (r Record) Of(dir string) Record {
 func (s *Source) know(pods []*Pod, r Record) {
 	s.record = r.clone()
 	s.saved = r.clone()
+	s.turn = r.lastTurn() + 1
 	if s.URL == "" { // the answer that is cached may give them
 		clear(s.record.Forgotten)
 	}

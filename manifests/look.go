@@ -214,7 +214,7 @@ func (s *Source) takeEntry(path string, e *entry, now time.Time, force bool) {
 		return
 	}
 	if e.err != nil {
-		s.fileAt(path, now).fail(path, e.err, signature{}, now)
+		s.fail(path, s.fileAt(path, now), e.err, signature{}, now)
 		return
 	}
 	w := s.wishFor(s.files[path], now, force)
@@ -272,7 +272,7 @@ func (s *Source) takeSight(path string, v sight, now time.Time) {
 	}
 	switch {
 	case v.err != nil:
-		f.fail(path, v.err, v.entry, now)
+		s.fail(path, f, v.err, v.entry, now)
 	case v.isKnown && f.sig != v.known: // a late answer: the state no longer has that version
 		f.retry = now
 	case !v.isKnown:
@@ -284,7 +284,7 @@ func (s *Source) takeSight(path string, v sight, now time.Time) {
 func (s *Source) fileAt(path string, now time.Time) *fileState {
 	f := s.files[path]
 	if f == nil {
-		f = &fileState{pending: true}
+		f = &fileState{pending: true, seen: s.turn}
 		s.recallUnclear(path, f)
 		s.files[path] = f
 		s.grows(now)

@@ -177,10 +177,11 @@ func (f *fileState) namedObjects() map[ObjectKey]bool {
 
 // countObjects is countAbsences for objects.
 func (s *Source) countObjects(now time.Time, complete bool) {
+	named := s.namedObjectsOfFiles()
 	for key, o := range s.objects {
 		f, a := s.files[o.File], s.objectsGone[key]
 		switch {
-		case IsURL(o.File), f != nil && (f.givesObject(key) || slices.Contains(f.RefusedObjects, key) || f.mayGive()):
+		case IsURL(o.File), f != nil && (named[o] || f.mayGive()):
 			delete(s.objectsGone, key)
 		case a == nil:
 			s.objectsGone[key] = &absence{went: now, since: now}
@@ -189,6 +190,26 @@ func (s *Source) countObjects(now time.Time, complete bool) {
 		}
 	}
 	maps.DeleteFunc(s.objectsGone, func(key ObjectKey, _ *absence) bool { return s.objects[key] == nil })
+}
+
+// namedObjectsOfFiles is namedPods for objects.
+func (s *Source) namedObjectsOfFiles() map[*Object]bool {
+	named := make(map[*Object]bool, len(s.objects))
+	note := func(key ObjectKey, path string) {
+		o := s.objects[key]
+		if o != nil && o.File == path {
+			named[o] = true
+		}
+	}
+	for path, f := range s.files {
+		for k := range f.Objects {
+			note(f.Objects[k].Key(), path)
+		}
+		for _, key := range f.RefusedObjects {
+			note(key, path)
+		}
+	}
+	return named
 }
 
 // absences yields the absences of pods and of objects, and the changes of masks.

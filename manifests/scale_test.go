@@ -1,10 +1,12 @@
 package manifests
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -42,6 +44,70 @@ func TestAFolderIsReadInLinearTime(t *testing.T) {
 	}
 	if again > 6 {
 		t.Errorf("%.1f mallocs for each file that is as it was", again)
+	}
+}
+
+// besideBad returns what a Source saves of a folder with n files that cannot be read and n that can, in
+// bytes, and what it allocates when it looks at them again.
+func besideBad(t *testing.T, n int) (saved int, again float64) {
+	dir := t.TempDir()
+	for k := range n {
+		fill(t, dir, fmt.Sprintf("p%04d", k))
+		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("bad%04d.yaml", k)), []byte("kind: ["), 0o600))
+	}
+	time.Sleep(30 * time.Millisecond) // so old that another write is seen
+	p := at(t, dir, nil)
+	text, err := json.Marshal(p.kept)
+	must(t, err)
+	again = testing.AllocsPerRun(3, func() {
+		p.full = true
+		p.step(p.now)
+	})
+	if len(p.last.Pods) != n || len(p.kept.Unclear) != n {
+		t.Fatalf("%d pods, %d unclear files of %d each", len(p.last.Pods), len(p.kept.Unclear), n)
+	}
+	return len(text), again
+}
+
+// Of each file that cannot be read it is known which pods came later: that is saved, and made, in room
+// that grows with the files and the pods, not with their product.
+func TestFilesThatCannotBeReadCostLittleBesideManyPods(t *testing.T) {
+	few, fewAgain := besideBad(t, 30)
+	many, manyAgain := besideBad(t, 300)
+	t.Logf("bytes saved: %d beside 30, %d beside 300; mallocs to look again: %.0f, %.0f", few, many, fewAgain, manyAgain)
+	if many > 12*few || manyAgain > 12*fewAgain {
+		t.Errorf("ten times as many files cost %d bytes after %d, %.0f mallocs after %.0f", many, few, manyAgain, fewAgain)
+	}
+}
+
+// counted returns what it takes to count what is gone from a file with n pods and n ConfigMaps: the least
+// of some tries.
+func counted(t *testing.T, n int) time.Duration {
+	dir := t.TempDir()
+	var text strings.Builder
+	for k := range n {
+		text.WriteString(podYAML(fmt.Sprintf("p%05d", k)) + "---\n" + mapYAML(fmt.Sprintf("c%05d", k), "v") + "---\n")
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "all.yaml"), []byte(text.String()), 0o600))
+	p := at(t, dir, nil)
+	if len(p.last.Pods) != n || len(p.last.Objects) != n {
+		t.Fatalf("%d pods and %d objects of %d each", len(p.last.Pods), len(p.last.Objects), n)
+	}
+	least := time.Hour
+	for range 7 {
+		start := time.Now()
+		p.countAbsences(p.now, true)
+		least = min(least, time.Since(start))
+	}
+	return least
+}
+
+// A file may have thousands of documents, and is looked at with each look at the folder.
+func TestWhatIsGoneIsCountedInTimeThatGrowsWithAFilesDocuments(t *testing.T) {
+	few, many := counted(t, 200), counted(t, 2000)
+	t.Logf("200 of each: %s, 2000 of each: %s", few, many)
+	if many > 40*few {
+		t.Errorf("ten times as many documents take %s, and %s before", many, few)
 	}
 }
 

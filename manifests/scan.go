@@ -279,12 +279,13 @@ func foldersIn(folder *os.File) (names []string, err error) {
 // has other content now may come back in another file at once. complete: the whole folder was read
 // just now.
 func (s *Source) countAbsences(now time.Time, complete bool) {
+	named := s.namedPods()
 	for key, p := range s.current {
 		f, a := s.files[p.File], s.absent[key]
 		switch {
 		case IsURL(p.File): // its answers prove the removal
 			delete(s.absent, key)
-		case f != nil && (f.gives(key) || slices.Contains(f.Refused, key) || f.mayGive()):
+		case f != nil && (named[p] || f.mayGive()):
 			delete(s.absent, key)
 		case a == nil:
 			s.absent[key] = &absence{went: now, since: now}
@@ -295,6 +296,27 @@ func (s *Source) countAbsences(now time.Time, complete bool) {
 	maps.DeleteFunc(s.absent, func(key Key, _ *absence) bool { return s.current[key] == nil })
 	s.countObjects(now, complete)
 	s.countMasks(now, complete)
+}
+
+// namedPods returns the current pods that their own files give or refuse. A file may have thousands: none
+// is searched for each of its pods.
+func (s *Source) namedPods() map[*Pod]bool {
+	named := make(map[*Pod]bool, len(s.current))
+	note := func(key Key, path string) {
+		p := s.current[key]
+		if p != nil && p.File == path {
+			named[p] = true
+		}
+	}
+	for path, f := range s.files {
+		for k := range f.Pods {
+			note(f.Pods[k].Key(), path)
+		}
+		for _, key := range f.Refused {
+			note(key, path)
+		}
+	}
+	return named
 }
 
 // grows restarts the settle time of all absences: a folder that is being filled file by file is not

@@ -65,6 +65,7 @@ type Source struct {
 	objects map[ObjectKey]*Object // the ConfigMaps and Secrets, as last resolved
 
 	resolution *resolution // that of the present step; empty between them
+	turn       int         // counts the steps in which something could have been first given; see Record.Came
 
 	objectsGone   map[ObjectKey]*absence // objects that their files no longer give
 	savedObjects  []*Object              // as saved last

@@ -1,8 +1,10 @@
 package manifests
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,23 +16,34 @@ import (
 // starts as after an update.
 type Unclear struct {
 	Version string `json:"version"` // tells it from what the file says next
-	// Later are the pods and objects that were first given after the content was first seen, and so
-	// not by it.
+	// Seen is the turn in which it was first seen: what was first given in it or a later one (see
+	// Record.Came) was not given by it. 0: an older monopod saw it.
+	Seen int `json:"seen,omitempty"`
+	// Later are, of what an older monopod saw, the pods and objects that were first given after that,
+	// until it ended. It is not written of other contents: a list for each of many would take the
+	// product of their number and that of the pods.
 	Later []string `json:"later,omitempty"`
 	// Before are those that the file gave earlier, since its last content without an error.
 	Before []string `json:"before,omitempty"`
 }
 
-// came records which content a file has now. For another content, what it may give is determined
+// cameWith records which content a file has now. For another content, what it may give is determined
 // from the start.
-func (f *fileState) came(version string, now time.Time) {
+func (s *Source) cameWith(f *fileState, version string, now time.Time) {
 	if f.version != "" && f.version != version {
-		f.later = nil
+		f.seen, f.later = s.turn, nil
 	}
 	if f.version != version {
 		f.since = now
 	}
 	f.version = version
+}
+
+// isLater reports whether a pod or object was first given after the content of a file was first seen,
+// and so not by it.
+func (s *Source) isLater(f *fileState, name string) bool {
+	came, isKnown := s.record.Came[name]
+	return isKnown && came >= f.seen || f.later[name]
 }
 
 // unreadable returns the version of a file that cannot be read.
@@ -49,12 +62,12 @@ func (s *Source) mayHide(path, name string, gone *absence) bool {
 	switch {
 	case !f.waited.IsZero(): // what the writer writes is newer than all else
 		return !IsURL(path)
-	case f.before[name] && !f.later[name] && f.mayGive():
+	case f.before[name] && !s.isLater(f, name) && f.mayGive():
 		return true
 	case f.failed:
 		return isTogether
 	}
-	return f.Unclear && !f.later[name] && (gone == nil || isTogether || strings.Contains(f.text, s.baseOf(name)))
+	return f.Unclear && !s.isLater(f, name) && (gone == nil || isTogether || strings.Contains(f.text, s.baseOf(name)))
 }
 
 // baseOf returns the part of a pod's or object's name that a manifest has: without kind and
@@ -96,43 +109,66 @@ func (s *Source) hidden(name string, gone *absence) (path string, isUnclear bool
 	return "", false
 }
 
-// noteLater records, for each content that cannot be read completely, which pods and objects were
-// first given by other files after it was seen. Whatever the very first pass finds counts as such.
+// noteLater records which contents cannot be read completely, and which pods and objects were first
+// given after they were seen. Whatever the very first pass finds counts as such.
 func (r *resolution) noteLater() {
 	s := r.source
 	if s.here == nil && s.Dir != "" || len(s.folder) > 0 {
 		return
 	}
-	for path, f := range s.files {
-		if f.mayGive() || !f.waited.IsZero() || f.isRecalled() {
-			s.noteLaterThan(path, f, r)
-		}
-	}
-	unclear := map[string]Unclear{}
+	came, unclear := r.arrivals(), map[string]Unclear{}
 	for path, f := range s.files {
 		if (f.Unclear || f.wrong()) && f.version != "" || f.isRecalled() {
-			unclear[path] = Unclear{Version: f.version, Later: slices.Sorted(maps.Keys(f.later)), Before: slices.Sorted(maps.Keys(f.before))}
+			unclear[path] = Unclear{Version: f.version, Seen: f.seen, Later: slices.Sorted(maps.Keys(f.later)), Before: slices.Sorted(maps.Keys(f.before))}
 		}
 	}
 	if !reflect.DeepEqual(unclear, s.record.Unclear) {
 		s.record.Unclear = unclear
 	}
+	s.record.Came = came
+	s.turn++
 }
 
-// noteLaterThan is noteLater for one file.
-func (s *Source) noteLaterThan(path string, f *fileState, r *resolution) {
-	first, later := s.record.Unclear == nil, map[string]bool{}
-	for key := range r.pods {
-		if name := key.String(); f.later[name] || s.current[key] == nil || first && len(r.claims[key]) > 0 {
-			later[name] = true
+// arrivals returns in which turn the pods and objects were first given: only of those that came since
+// the oldest content was seen that may hide one; nil: there is none.
+func (r *resolution) arrivals() map[string]int {
+	s, oldest := r.source, math.MaxInt
+	for _, f := range s.files {
+		if f.mayGive() || !f.waited.IsZero() || f.isRecalled() {
+			oldest = min(oldest, f.seen)
 		}
+	}
+	if oldest == math.MaxInt {
+		return nil
+	}
+	came, first := map[string]int{}, s.record.Unclear == nil
+	note := func(name string, isNew bool) {
+		at, isKnown := s.record.Came[name]
+		switch {
+		case isNew:
+			came[name] = s.turn
+		case isKnown && at >= oldest:
+			came[name] = at
+		}
+	}
+	for key := range r.pods {
+		note(key.String(), s.current[key] == nil || first && len(r.claims[key]) > 0)
 	}
 	for key, o := range r.objects {
-		if name := key.String(); f.later[name] || s.objects[key] == nil || first && s.files[o.File] != nil && s.files[o.File].givesObject(key) {
-			later[name] = true
-		}
+		note(key.String(), s.objects[key] == nil || first && s.files[o.File] != nil && s.files[o.File].givesObject(key))
 	}
-	f.later = later
+	return came
+}
+
+// lastTurn returns the latest turn in a record.
+func (r *Record) lastTurn() (last int) {
+	for _, u := range r.Unclear {
+		last = max(last, u.Seen)
+	}
+	for _, turn := range r.Came {
+		last = max(last, turn)
+	}
+	return last
 }
 
 // recallUnclear gives a file that is new to the Source what was saved of its content.
@@ -141,11 +177,13 @@ func (s *Source) recallUnclear(path string, f *fileState) {
 	if !ok {
 		return
 	}
-	f.version, f.later, f.before = was.Version, map[string]bool{}, map[string]bool{}
-	for _, name := range was.Later {
-		f.later[name] = true
+	f.version, f.seen, f.later, f.before = was.Version, cmp.Or(was.Seen, s.turn), setOf(was.Later), setOf(was.Before)
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
 	}
-	for _, name := range was.Before {
-		f.before[name] = true
-	}
+	return set
 }

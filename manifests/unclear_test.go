@@ -304,6 +304,35 @@ func TestARecordOfUnclearContentsIsReadByAFormerSource(t *testing.T) {
 	p.expect("bad:b.yaml ?")
 }
 
+// An older Source lists for each content what came after it. That counts as long as the content is there.
+func TestWhatAnOlderSourceKnewOfAnUnclearContentCounts(t *testing.T) {
+	dir := t.TempDir()
+	p := at(t, dir, nil)
+	p.put("bad.yaml", "kind: [ # early later last")
+	p.expect("bad:bad.yaml ?")
+	fill(t, dir, "early", "later")
+	p.full = true
+	const both = "early@early.yaml=busybox later@later.yaml=busybox "
+	p.expect(both + "bad:bad.yaml ?")
+	path := filepath.Join(dir, "bad.yaml")
+	p.kept.Unclear = map[string]Unclear{path: {Version: p.kept.Unclear[path].Version, Later: []string{"default/later-node1"}}}
+	p.kept.Came = nil
+	p = p.next(nil)
+	p.expect(both + "bad:bad.yaml ?")
+	fill(t, dir, "last")
+	p.full = true
+	p.step(p.now)
+	for range 2 { // what the older one knew is known to the next, too
+		p = p.next(nil)
+		p.expect("early@early.yaml=busybox last@last.yaml=busybox later@later.yaml=busybox bad:bad.yaml ?")
+	}
+	for _, name := range []string{"early", "later", "last"} {
+		must(t, os.Remove(filepath.Join(dir, name+".yaml")))
+	}
+	p.full = true
+	p.expect("early@bad.yaml=busybox held:bad.yaml bad:bad.yaml ?")
+}
+
 // missing fails for each pod that a file gives, or would if it were not spoilt, and that went.
 func missing(t *testing.T, p *looker, gives map[string][]string) {
 	t.Helper()

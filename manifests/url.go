@@ -86,7 +86,7 @@ func hostOf(raw string) string {
 func (s *Source) knowURL() {
 	if s.URL != "" {
 		s.urlName = URLName(s.URL)
-		f := &fileState{pending: true, stale: true}
+		f := &fileState{pending: true, stale: true, seen: s.turn}
 		s.files[s.urlName] = f
 		s.recallUnclear(s.urlName, f)
 		if s.Cached != nil {
@@ -164,9 +164,9 @@ func (s *Source) decodeAnswer(f *fileState, a Answer, now time.Time) bool {
 	}
 	o := s.options()
 	o.URL = s.URL
-	f.hold(documents.Read(s.urlName, a.Data, o))
+	s.hold(f, documents.Read(s.urlName, a.Data, o))
 	f.hash, f.pending = hash, false
-	f.came(hash, now)
+	s.cameWith(f, hash, now)
 	s.tellFaults(s.urlName, f.Faults)
 	return true
 }
@@ -220,7 +220,7 @@ func (f *fileState) lacks() *absence {
 	return &absence{went: f.since, since: f.since}
 }
 
-// isRecalled reports whether version, later and before are those of a content that a former Source
+// isRecalled reports whether version, seen and before are those of a content that a former Source
 // got from the URL, and that no answer has confirmed yet.
 func (f *fileState) isRecalled() bool { return f.stale && f.version != "" && f.version != f.hash }
 

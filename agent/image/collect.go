@@ -68,7 +68,7 @@ func (c *Collector) Collect(ctx context.Context) error {
 		return err
 	}
 	full := c.Bounds().High < 100 && l.disk != nil && l.disk.Used() >= c.Bounds().High
-	if full || len(l.aged) > 0 {
+	if full && len(l.spare) > 0 || len(l.aged) > 0 { // else a disk that stays full would cost a call for each container
 		if err := c.addMounted(ctx, l.survey); err != nil {
 			return fmt.Errorf("look at images: %w", err)
 		}

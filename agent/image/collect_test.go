@@ -110,6 +110,27 @@ func (y *yard) has(want ...string) {
 	}
 }
 
+// A disk may stay too full for days while nothing that could go is left on it, beside many containers of
+// others.
+func TestAFullDiskWithoutASpareImageCostsNoCallForEachContainer(t *testing.T) {
+	inYard(t, Limits{}, func(y *yard) {
+		y.add(20, "used")
+		for k := range 30 {
+			y.run(fmt.Sprintf("other%d", k), "used")
+		}
+		y.extra = 75 * mb
+		time.Sleep(time.Hour)
+		for range 3 {
+			before := y.Counts()["ContainerStatus"]
+			y.collect()
+			if asked := y.Counts()["ContainerStatus"] - before; asked > 0 {
+				t.Errorf("%d containers were asked for their status", asked)
+			}
+		}
+		y.has("used")
+	})
+}
+
 func TestImagesGoOnlyForRoomAndOldestUsedFirst(t *testing.T) {
 	inYard(t, Limits{}, func(y *yard) {
 		y.add(20, "never", "first", "second", "third")

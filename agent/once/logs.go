@@ -14,6 +14,7 @@ import (
 type follower struct {
 	print   *printer
 	streams map[*v1.Pod]map[string]*stream
+	unwatch func()        // ends the watches of all logs
 	ended   chan struct{} // closed: nothing more will be written
 	all     sync.WaitGroup
 
@@ -21,12 +22,17 @@ type follower struct {
 	errs []error
 }
 
-// follow starts to follow logs. It ends with ctx, or after finish.
+// follow starts to follow logs. It ends with ctx, or after finish, which must be called.
 func follow(ctx context.Context, c Config, p *printer, streams map[*v1.Pod]map[string]*stream) *follower {
-	f := &follower{print: p, streams: streams, ended: make(chan struct{})}
+	f := &follower{print: p, streams: streams, unwatch: func() {}, ended: make(chan struct{})}
 	read := c.read
 	if read == nil {
-		read = podlog.Read
+		watcher := podlog.NewWatcher()
+		f.unwatch = watcher.Close
+		read = func(ctx context.Context, dir string, o podlog.Options, emit func(podlog.Line) error) error {
+			o.Watcher = watcher
+			return podlog.Read(ctx, dir, o, emit)
+		}
 	}
 	for pod, of := range streams {
 		dir := filepath.Join(c.PodLogs, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
@@ -49,6 +55,7 @@ func follow(ctx context.Context, c Config, p *printer, streams map[*v1.Pod]map[s
 func (f *follower) finish() []error {
 	close(f.ended)
 	f.all.Wait()
+	f.unwatch()
 	f.print.close()
 	return f.errs
 }

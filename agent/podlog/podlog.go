@@ -42,6 +42,8 @@ type Options struct {
 	// Ended is closed by the caller when nothing more will be written: Read reads what exists,
 	// then returns. Nil: only ctx ends following.
 	Ended <-chan struct{}
+	// Watcher watches the folder while it is followed, with those of other Reads; nil: one of its own.
+	Watcher *Watcher
 	// Idle is called each time that everything available has been emitted, before waiting for more
 	// and at the end: the moment to flush. May be nil.
 	Idle func() error
@@ -73,7 +75,7 @@ func Read(ctx context.Context, dir string, o Options, emit func(Line) error) err
 	r := &reader{dir: dir, o: o, join: joiner{emit: emit, since: o.Since, stream: o.Stream}}
 	defer r.close()
 	if o.Follow {
-		r.watch = startWatch(dir)
+		r.watch = startWatch(dir, o.Watcher)
 		defer r.watch.close()
 	}
 	err := r.run(ctx)

@@ -2,9 +2,10 @@ package podlog
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"monopod/agent/wake"
 )
 
 const (
@@ -17,62 +18,56 @@ const (
 
 // watch notifies of changes in a folder, as far as the kernel does.
 type watch struct {
-	dir  string
-	in   *fsnotify.Watcher // nil: none are left
-	sees bool              // the folder is watched
+	dir   string
+	with  *Watcher
+	own   bool      // with is of this watch alone
+	woken wake.Slot // something has changed
+
+	sees bool // the folder is watched; guarded by with.mu, as is look
+	look bool // names may have changed since next returned
 }
 
-func startWatch(dir string) *watch {
-	w := &watch{dir: dir}
-	if in, err := fsnotify.NewWatcher(); err == nil {
-		w.in = in
+// startWatch watches a folder with a Watcher; nil: one of its own.
+func startWatch(dir string, with *Watcher) *watch {
+	w := &watch{dir: filepath.Clean(dir), with: with, own: with == nil, woken: wake.New()}
+	if w.own {
+		w.with = NewWatcher()
 	}
-	w.add()
+	w.with.add(w)
 	return w
 }
 
 func (w *watch) close() {
-	if w.in != nil {
-		w.in.Close()
+	w.with.drop(w)
+	if w.own {
+		w.with.Close()
 	}
 }
 
-// add starts to watch the folder if it exists.
-func (w *watch) add() {
-	if w.in != nil && !w.sees {
-		w.sees = w.in.Add(w.dir) == nil
-	}
+// note records a change, which may be one of names. with.mu is held.
+func (w *watch) note(look bool) {
+	w.look = w.look || look
+	w.woken.Wake()
 }
 
-// errors delivers lost notifications.
-func (w *watch) errors() <-chan error {
-	if w.in == nil {
-		return nil
-	}
-	return w.in.Errors
-}
-
-func (w *watch) events() <-chan fsnotify.Event {
-	if w.in == nil {
-		return nil
-	}
-	return w.in.Events
+// taken returns, once, whether names may have changed.
+func (w *watch) taken() (look bool) {
+	w.with.mu.Lock()
+	defer w.with.mu.Unlock()
+	look, w.look = w.look, false
+	return look
 }
 
 // next waits for a change, at most until the timer fires or ended is closed. look is whether names
 // may have changed, timely whether the time passed.
 func (w *watch) next(ctx context.Context, d time.Duration, ended <-chan struct{}) (look, timely bool) {
-	w.add()
-	if !w.sees {
+	if !w.with.add(w) {
 		d = min(d, blindEvery)
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case e := <-w.events():
-		look = w.note(e)
-	case <-w.errors():
-		look = true
+	case <-w.woken:
 	case <-timer.C:
 		return true, true
 	case <-ended:
@@ -81,29 +76,14 @@ func (w *watch) next(ctx context.Context, d time.Duration, ended <-chan struct{}
 		return true, false
 	}
 	timer.Reset(gatherIn)
-	for {
-		select {
-		case e := <-w.events():
-			look = w.note(e) || look
-		case <-w.errors():
-			look = true
-		case <-timer.C:
-			return look, false
-		case <-ended:
-			return true, false
-		case <-ctx.Done():
-			return true, false
-		}
+	select {
+	case <-timer.C:
+		return w.taken(), false
+	case <-ended:
+		return true, false
+	case <-ctx.Done():
+		return true, false
 	}
-}
-
-// note reports whether a change may be one of names.
-func (w *watch) note(e fsnotify.Event) bool {
-	if e.Name == w.dir && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) {
-		w.sees = false
-		w.in.Remove(w.dir)
-	}
-	return !e.Has(fsnotify.Write) && !e.Has(fsnotify.Chmod)
 }
 
 // wait waits for more. An incomplete line that does not continue is shown as far as it exists.

@@ -122,3 +122,38 @@ func TestLogsFollowOverAStartOfTheAgent(t *testing.T) {
 		t.Errorf("said %q", got)
 	}
 }
+
+// A user has 128 inotify instances, which the agent and other programs need, too.
+func TestLogsFollowSeveralContainersWithOneInotifyInstance(t *testing.T) {
+	instances := func() (n int) {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range all {
+			if to, _ := os.Readlink("/proc/self/fd/" + f.Name()); strings.Contains(to, "inotify") {
+				n++
+			}
+		}
+		return n
+	}
+	store := clitest.Store(t, t.TempDir(), clitest.Pods(t, loggedPods)[0])
+	store.SetManifests(status.Manifests{Dir: "/m"})
+	o := Options{Pod: "web", Containers: []string{"app", "proxy"}, Follow: true, Prefix: ptr(false), Tail: ptr(int64(1)),
+		PodLogs: logFolder(t, loggedFiles), Notes: io.Discard, every: 20 * time.Millisecond}
+	o.Socket = clitest.Serve(t, server.Config{Store: store})
+	before := instances()
+	want, done := follow(t, o)
+	want("GET /")
+	want("404")
+	if n := instances() - before; n != 1 {
+		t.Errorf("%d inotify instances, want 1", n)
+	}
+	store.RemovePod("default/web-node1")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := instances(); n != before {
+		t.Errorf("%d inotify instances in the end, %d before", n, before)
+	}
+}

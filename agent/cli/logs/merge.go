@@ -29,6 +29,13 @@ type item struct {
 func (o *Options) show(ctx context.Context, out io.Writer, all []*container) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
+	if o.Follow {
+		watcher := podlog.NewWatcher()
+		defer watcher.Close()
+		for _, c := range all {
+			c.read.Watcher = watcher
+		}
+	}
 	defer group.Wait()
 	defer cancel()
 	if o.Follow && !o.Previous {
@@ -70,7 +77,7 @@ func (c *container) follow(ctx context.Context, podLogs string, o podlog.Options
 		if at.next == nil {
 			return nil
 		}
-		dir, o = podlog.Dir(podLogs, at.successor, c.name), podlog.Options{Which: podlog.All, Follow: true, Idle: o.Idle}
+		dir, o = podlog.Dir(podLogs, at.successor, c.name), podlog.Options{Which: podlog.All, Follow: true, Idle: o.Idle, Watcher: o.Watcher}
 	}
 }
 
