@@ -225,12 +225,27 @@ func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoi
 		Fault: a.metrics.Panic, Strict: !a.cfg.InsecureManifests, Root: a.cfg.Root,
 	}
 	if url := a.cfg.ManifestURL; url != "" {
-		a.fetch = fetch.New(settings.Fetch(a.cfg, a.root.Answer(url, a.log)))
+		ask := settings.Fetch(a.cfg, a.root.Answer(url, a.log))
+		ask.Serial, ask.SaveSerial = a.root.Serial(url, a.log), a.saverOfSerial(url)
+		a.fetch = fetch.New(ask)
 		c.URL, c.Cached, c.Answers = url, a.fetch.Known, a.fetch.Answers()
 		c.SaveAnswer = func(answer manifests.Answer) error { return a.root.SaveAnswer(url, answer) }
 	}
 	a.known = len(c.Known)
 	a.source = sourceOf(a.cfg.Manifests, c)
+}
+
+// saverOfSerial returns what saves which signed content of the URL counted last.
+func (a *Agent) saverOfSerial(url string) func(manifests.Serial) error {
+	var said saidonce.Error
+	return func(s manifests.Serial) error {
+		err := a.root.SaveSerial(url, s)
+		if said.IsNew(saidonce.Cause(err)) {
+			a.log.Error("the serial number of the signed list cannot be saved; it is tried again, "+
+				"and after a restart before that an earlier list may count", "err", err)
+		}
+		return err
+	}
 }
 
 // sourceOf returns what reads the folders, the lowest first.

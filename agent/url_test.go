@@ -179,6 +179,15 @@ func TestWithAPublicKeyOnlySignedManifestsCount(t *testing.T) {
 	w.run("default/a-n/c")
 	give(8, "c", true)
 	w.run("default/c-n/c")
+
+	give(10, "No-Name", true) // it gives nothing that could be saved
+	w.until("the wrong list is told", func() bool { return strings.Contains(w.problems(), "No-Name") })
+	w.stop()
+	give(9, "d", true)
+	asked.Store(0)
+	w = readWith(t, r, root, configure)
+	w.until("the list before it is refused and asked for again", func() bool { return asked.Load() > 1 })
+	w.run("default/c-n/c")
 	w.stop()
 }
 

@@ -27,6 +27,15 @@ type Answer struct {
 	Problem string // why nothing could be read and the remedy; "": none
 }
 
+// Serial is which signed content of the URL counted last. It is known apart from the content, which is
+// saved only if it gives something.
+type Serial struct {
+	Signer string `json:"signer"`         // as in Answer
+	Number int64  `json:"serial"`         // of the content
+	Node   string `json:"node,omitempty"` // the only node that the content is for; "": any
+	Sum    string `json:"content"`        // hex SHA-256 of the content
+}
+
 // IsURL reports whether a pod's source is a URL rather than the path of a file.
 func IsURL(file string) bool {
 	return strings.HasPrefix(file, "http://") || strings.HasPrefix(file, "https://")

@@ -65,6 +65,43 @@ func (r *Root) SaveAnswer(url string, a manifests.Answer) error {
 	return disk.WriteFile(r.Path(answerFile), append(append(disk.Seal(line), '\n'), a.Data...), 0o600)
 }
 
+// serialFile holds which signed content of the manifest URL counted last. An agent that does not know it
+// goes by the number that the answer was saved with.
+const serialFile = "manifest-serial"
+
+// savedSerial is the content of that file.
+type savedSerial struct {
+	URL string `json:"url"` // as in answerHead
+	manifests.Serial
+}
+
+// Serial reads which signed content of a URL counted last; nil: it is not known. An unusable file is
+// logged and ignored.
+func (r *Root) Serial(url string, log *slog.Logger) *manifests.Serial {
+	var is savedSerial
+	err := disk.ReadOrAside(r.Path(serialFile), disk.JSON(&is))
+	if err != nil {
+		r.lost(log, "saved serial number of the manifest URL is unusable; an earlier signed list may count", err)
+		return nil
+	}
+	if is.URL != sum([]byte(url)) {
+		return nil
+	}
+	return &is.Serial
+}
+
+// SaveSerial writes which signed content of a URL counted last to disk, synced.
+func (r *Root) SaveSerial(url string, s manifests.Serial) error {
+	b, err := json.Marshal(savedSerial{sum([]byte(url)), s})
+	if err == nil {
+		err = disk.WriteFile(r.Path(serialFile), append(disk.Seal(b), '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("serial number of the manifest URL: %w", err)
+	}
+	return nil
+}
+
 func sum(b []byte) string {
 	s := sha256.Sum256(b)
 	return hex.EncodeToString(s[:])

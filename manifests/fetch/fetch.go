@@ -41,6 +41,10 @@ type Settings struct {
 	// PublicKey is whose signature answers must have; nil: none. Node is the name of this node.
 	PublicKey ed25519.PublicKey
 	Node      string
+	Serial    *manifests.Serial // as it was saved last; nil: none
+	// SaveSerial saves one durably, before the content counts, or else as soon as the disk takes it;
+	// may be nil.
+	SaveSerial func(manifests.Serial) error
 
 	Dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
 }
@@ -77,7 +81,8 @@ func New(s Settings) *Fetcher {
 	}
 	f := &Fetcher{Settings: s, name: manifests.URLName(s.URL), answers: make(chan manifests.Answer), disk: newFiles()}
 	f.client = &http.Client{CheckRedirect: f.checkRedirect}
-	if f.trust = newTrust(s); f.trust.knows(s.Known) {
+	f.trust = newTrust(s)
+	if f.trust.isLast(s.Known) {
 		f.remember(*s.Known)
 	}
 	return f
@@ -172,6 +177,7 @@ func jitter(d time.Duration) time.Duration {
 // last is not returned again.
 func (f *Fetcher) poll(ctx context.Context) (manifests.Answer, time.Duration) {
 	a, after, err := f.get(ctx)
+	f.saveSerial()
 	f.trust.watch(err, time.Now())
 	if err != nil {
 		return manifests.Answer{Problem: f.problem(err) + "; what it gave last counts until then"}, after

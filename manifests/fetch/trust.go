@@ -3,6 +3,8 @@ package fetch
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +29,9 @@ type trust struct {
 	key    ed25519.PublicKey // nil: none is asked for
 	signer string            // the key as a text
 	node   string
-	serial int64     // of the content that counted last; 0: none
-	since  time.Time // when content and signature, or their version, first disagreed; zero: they agree
+	last   manifests.Serial // of the content that counted last; zero: none did
+	saved  manifests.Serial // as it was saved last
+	since  time.Time        // when content and signature, or their version, first disagreed; zero: they agree
 }
 
 // newTrust returns the trust after the answer that is known.
@@ -37,10 +40,26 @@ func newTrust(s Settings) trust {
 		return trust{}
 	}
 	t := trust{key: s.PublicKey, signer: signature.Text(s.PublicKey), node: s.Node}
-	if t.knows(s.Known) {
-		t.serial = s.Known.Serial
+	if s.Serial != nil && s.Serial.Signer == t.signer && !(signature.Stamp{Node: s.Serial.Node}).IsForOther(s.Node) {
+		t.last, t.saved = *s.Serial, *s.Serial
+	}
+	if t.knows(s.Known) && s.Known.Serial > t.last.Number { // an older agent saved no number apart from its content
+		stamp, _ := signature.ReadStamp(s.Known.Data)
+		t.last = t.serialOf(s.Known.Data, signature.Stamp{Serial: s.Known.Serial, Node: stamp.Node})
 	}
 	return t
+}
+
+// serialOf returns the serial of content that has this stamp.
+func (t *trust) serialOf(content []byte, s signature.Stamp) manifests.Serial {
+	sum := sha256.Sum256(content)
+	return manifests.Serial{Signer: t.signer, Number: s.Serial, Node: s.Node, Sum: hex.EncodeToString(sum[:])}
+}
+
+// isLast reports whether an answer that is known is the content that counted last. If not, as it
+// could not be saved, the server must not confirm it.
+func (t *trust) isLast(a *manifests.Answer) bool {
+	return t.knows(a) && (t.key == nil || a.Serial == t.last.Number)
 }
 
 // knows reports whether an answer needs no other signature. One that was saved before the key was
@@ -76,15 +95,28 @@ func (t *trust) accept(a *manifests.Answer) error {
 	case s.IsForOther(t.node):
 		return fmt.Errorf("is for another node than %s, by %s of its List: correct staticPodURL, or what the server has there",
 			t.node, annotations.Node)
-	case s.Serial < t.serial:
-		return errOlder{s.Serial, t.serial}
-	case s.Serial == t.serial:
+	case s.Serial < t.last.Number:
+		return errOlder{s.Serial, t.last.Number}
+	case s.Serial == t.last.Number && t.serialOf(a.Data, s) != t.last:
 		return fmt.Errorf("has changed, but not its %s, %d: sign it with a higher one", annotations.Serial, s.Serial)
 	}
-	t.serial = s.Serial
+	t.last = t.serialOf(a.Data, s)
 	a.Signer, a.Serial = t.signer, s.Serial
 	a.Unproven = false // the signature is one of the whole content
 	return nil
+}
+
+// saveSerial saves the serial of the content that counted last, if it is not saved. An answer does not
+// wait for a disk that does not take it: the next request tries again.
+func (f *Fetcher) saveSerial() {
+	t := &f.trust
+	if f.SaveSerial == nil || t.last == t.saved {
+		return
+	}
+	err := f.SaveSerial(t.last)
+	if err == nil {
+		t.saved = t.last
+	}
 }
 
 // watch notes since when an error is one that passes when an upload is complete.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -195,6 +196,82 @@ func TestASerialNumberNeverGoesBack(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	})
+}
+
+// What counted last is known to the next agent though that has an earlier content, or none: the later one
+// gave no pod, or the disk did not take it.
+func TestTheSerialNumberOutlivesItsContent(t *testing.T) {
+	key, sign := signer(t)
+	of := func(serial int) string { return list(fmt.Sprintf("monopod.serial: %d", serial)) }
+	s := &site{files: map[string]string{}}
+	serve := func(content string) { s.files["/x"], s.files["/x.sig"] = content, sign(content) }
+	serve(of(6))
+	var saved *manifests.Serial
+	set := Settings{URL: server(t, s.ServeHTTP) + "/x", PublicKey: key, Node: "edge7", SaveSerial: func(n manifests.Serial) error { saved = &n; return nil }}
+	six := once(t, set)
+	serve(of(7))
+	once(t, set)
+	older := "is older than what came before: its monopod.serial is 6, after 7"
+	for _, r := range []struct {
+		name, node, content string
+		known               *manifests.Answer
+		want                string
+	}{
+		{"the earlier content, which is saved", "edge7", of(6), &six, older},
+		{"the earlier content, and nothing is saved", "edge7", of(6), nil, older},
+		{"the same content", "edge7", of(7), &six, ""},
+		{"the same number of other content", "edge7", of(7) + "# more\n", &six, "has changed, but not its monopod.serial, 7"},
+		{"a later one", "edge7", of(8), &six, ""},
+		{"a copy of the root dir, by a list for any node", "edge8", of(6), nil, older},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			serve(r.content)
+			next := Settings{URL: set.URL, PublicKey: key, Node: r.node, Known: r.known, Serial: saved}
+			a := once(t, next)
+			if r.want == "" && string(a.Data) != r.content || !strings.HasPrefix(a.Problem, r.want) {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+	t.Run("a copy of the root dir, by a list for one node", func(t *testing.T) {
+		serve(of(6))
+		of7 := *saved
+		of7.Node = "edge7"
+		if a := once(t, Settings{URL: set.URL, PublicKey: key, Node: "edge8", Serial: &of7}); a.Problem != "" {
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// A serial number that the disk does not take is saved once it does, though nothing new comes. One that
+// an older agent kept with its content alone is saved, too.
+func TestASerialNumberIsSavedOnceTheDiskTakesIt(t *testing.T) {
+	key, sign := signer(t)
+	seven := list("monopod.serial: 7")
+	full, saved := error(syscall.ENOSPC), int64(0)
+	s := &site{files: map[string]string{"/x": seven, "/x.sig": sign(seven)}}
+	set := Settings{URL: server(t, s.ServeHTTP) + "/x", PublicKey: key, SaveSerial: func(n manifests.Serial) error {
+		if full == nil {
+			saved = n.Number
+		}
+		return full
+	}}
+	f := New(set)
+	defer f.client.CloseIdleConnections()
+	a, _ := f.poll(t.Context())
+	if string(a.Data) != seven {
+		t.Fatalf("%+v does not count", a)
+	}
+	full = nil
+	f.poll(t.Context())
+	if saved != 7 {
+		t.Errorf("saved %d", saved)
+	}
+	saved = 0
+	set.Known = &a
+	if once(t, set); saved != 7 {
+		t.Errorf("of an older agent's content saved %d", saved)
+	}
 }
 
 // Content that was saved without a signature, or with that of another key, is verified, though it
