@@ -106,6 +106,12 @@ func isIP(s string) bool {
 	return err == nil
 }
 
+// isDomain reports whether a resolver can search in a domain; "": in none. Case does not matter to it.
+func isDomain(s string) bool {
+	name := strings.ToLower(strings.TrimSuffix(s, "."))
+	return s == "" || len(validation.IsDNS1123SubdomainWithUnderscore(name)) == 0
+}
+
 func isOfPods(sysctl string) bool { return decode.SysctlNamespace(sysctl) != "" }
 
 // first makes an error of apimachinery's findings on a value, in words of its own.

@@ -69,8 +69,8 @@ func TestReadFile(t *testing.T) {
 		{"field validation", "fieldValidation: Warn", func(c *Config) { c.Validation = "Warn" }},
 		{"runtime classes", "runtimeClasses: {gvisor: runsc, plain: ''}", func(c *Config) { c.RuntimeClasses = map[string]string{"gvisor": "runsc", "plain": ""} }},
 		{"no resolv.conf", `resolvConf: ""`, func(c *Config) { c.ResolvConf = "" }},
-		{"cluster DNS", "clusterDNS: [10.96.0.10, '::1']\nclusterDomain: cluster.local\n", func(c *Config) {
-			c.ClusterDNS, c.ClusterDomain = []string{"10.96.0.10", "::1"}, "cluster.local"
+		{"cluster DNS", "clusterDNS: [10.96.0.10, '::1']\nclusterDomain: Cluster_1.local.\n", func(c *Config) {
+			c.ClusterDNS, c.ClusterDomain = []string{"10.96.0.10", "::1"}, "Cluster_1.local."
 		}},
 		{"a driver is for runtimes that do not say", "cgroupDriver: systemd", func(c *Config) { c.CgroupDriver, c.FallbackDriver = "auto", "systemd" }},
 		{"no cgroups", "cgroupDriver: none", func(c *Config) { c.CgroupDriver, c.CgroupsPerQOS = "none", false }},
@@ -178,6 +178,8 @@ func TestReadFileProblems(t *testing.T) {
 		{"a class", "runtimeClasses: {A: x}", `F:1:21: runtimeClasses: a lowercase`},
 		{"field validation", "fieldValidation: strict", `F:1:18: fieldValidation: choose Strict, Warn or Ignore`},
 		{"a runtime", "containerRuntimeEndpoint: tcp://x:1", `F:1:27: containerRuntimeEndpoint: want unix:///path/to/socket`},
+		{"a domain with a blank", "clusterDomain: cluster.local nameserver\n", `F:1:16: clusterDomain: no domain such as cluster.local`},
+		{"a domain with a line", "clusterDomain: \"a\\nnameserver 192.0.2.1\"\n", `F:1:16: clusterDomain: no domain such as cluster.local`},
 		{"a name server", "clusterDNS: [10.0.0.1, dns]", `F:1:24: clusterDNS[1]: no IP address`},
 		{"a driver", "cgroupDriver: Systemd", `F:1:15: cgroupDriver: choose auto, cgroupfs, systemd or none`},
 		{"cgroups and none", "cgroupDriver: none\ncgroupsPerQOS: true\n", "F:2:16: cgroupsPerQOS: true contradicts cgroupDriver: none"},

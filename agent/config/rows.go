@@ -95,7 +95,7 @@ func podRows(c *Config) []row {
 		{"updateLockMax", "", live, duration(&c.UpdateLockMax, time.Hour, time.Second, 7*24*time.Hour), "How long an update waits at most for the file of the pod's annotation monopod.update-lock to go, 1s to\n168h. (ours)"},
 		{"resolvConf", "resolv-conf", restart, orNone(path(&c.ResolvConf, "/etc/resolv.conf")), "Where pods get the machine's name servers from; with \"\" they ask this machine itself."},
 		{"clusterDNS", "", restart, list(&c.ClusterDNS, nil, must(isIP, "no IP address")), "Name servers of pods with dnsPolicy ClusterFirst; without any they get the machine's."},
-		{"clusterDomain", "", restart, text(&c.ClusterDomain, "", nil), "Domain whose names such pods find without it."},
+		{"clusterDomain", "", restart, text(&c.ClusterDomain, "", must(isDomain, "no domain such as cluster.local")), "Domain whose names such pods find without it."},
 
 		{"cgroupDriver", "cgroup-driver", restart, one(&c.CgroupDriver, "auto", "auto", "cgroupfs", "systemd", "none"), "auto and none are as with --cgroup-driver; cgroupfs and systemd count, as with a kubelet,\nonly where the runtime does not say which is its own. --cgroup-driver decides."},
 		{"cgroupRoot", "cgroup-root", restart, text(&c.CgroupRoot, "/", nil), "The cgroup that holds kubepods; it must exist."},
