@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"monopod/agent/disk"
@@ -136,7 +135,8 @@ func (r *Root) saveAdopted(ids []string) error {
 	return nil
 }
 
-// removeAdopted removes the file before its twin: a twin alone counts for nothing.
+// removeAdopted removes the file and its twin. One that a crash leaves counts: its sandboxes are gone, so
+// the next agent removes it.
 func (r *Root) removeAdopted() error {
 	for _, path := range []string{r.Path(AdoptedFile), disk.TwinOf(r.Path(AdoptedFile))} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -149,8 +149,8 @@ func (r *Root) removeAdopted() error {
 // MarksIn returns the marks of the agent of a root dir, which may be running. What cannot be read
 // marks nothing.
 func MarksIn(dir string) *Marks {
-	text, _ := os.ReadFile(filepath.Join(dir, "instance"))
-	m := &Marks{Instance: strings.TrimSpace(string(text))}
+	m := &Marks{}
+	_, _ = disk.ReadTwin(filepath.Join(dir, instanceFile), parseInstance(&m.Instance))
 	var is adoptedSandboxes
 	if _, err := disk.ReadTwin(filepath.Join(dir, AdoptedFile), parseAdopted(&is)); err == nil {
 		m.set(is.Sandboxes)
@@ -162,7 +162,7 @@ func MarksIn(dir string) *Marks {
 // kubelet's, whose pods must be adopted first, as an agent removes what is left of pods that it does
 // not know.
 func OfOthers(dir string) error {
-	for _, name := range []string{"instance", AdoptedFile} {
+	for _, name := range []string{instanceFile, AdoptedFile} {
 		if path := filepath.Join(dir, name); Exists(path) || Exists(disk.TwinOf(path)) {
 			return nil
 		}

@@ -97,6 +97,9 @@ func TestARootDirWithPodsOfOthersIsRefused(t *testing.T) {
 		{"one with a version that is prepared", file("pods/u/next.json"), false},
 		{"one whose checkpoints are damaged", file("pods/u/pod.json.corrupt"), false},
 		{"one of an agent", file("instance"), false},
+		{"one whose mark has a twin alone", func(dir string) error {
+			return errors.Join(file("pods/u/etc-hosts")(dir), file("instance.twin")(dir))
+		}, false},
 		{"one that was adopted", file(AdoptedFile), false},
 	} {
 		dir := t.TempDir()
@@ -107,6 +110,19 @@ func TestARootDirWithPodsOfOthersIsRefused(t *testing.T) {
 		if (err != nil) != row.want || err != nil && !strings.Contains(err.Error(), "monopod adopt") {
 			t.Errorf("%s: %v", row.name, err)
 		}
+	}
+}
+
+// One that is found by the twin alone is no new one.
+func TestARootDirIsNewWithoutAMark(t *testing.T) {
+	dir := t.TempDir()
+	if !IsNew(dir) {
+		t.Error("an empty one is not new")
+	}
+	r := openTestRoot(t, dir)
+	must(t, os.Remove(r.Path("instance")))
+	if IsNew(dir) || MarksIn(dir).Instance != r.Instance {
+		t.Errorf("new: %v, marks %q, want %q", IsNew(dir), MarksIn(dir).Instance, r.Instance)
 	}
 }
 

@@ -19,6 +19,7 @@ func TestADamagedTwinIsMendedAndTold(t *testing.T) {
 		{"nothing is damaged", func(string, string) error { return nil }, false},
 		{"the file is", func(one, _ string) error { return os.WriteFile(one, []byte{0}, 0o600) }, true},
 		{"its twin is", func(_, two string) error { return os.WriteFile(two, []byte{0}, 0o600) }, true},
+		{"the file is gone", func(one, _ string) error { return os.Remove(one) }, false},
 		{"it has no twin", func(_, two string) error { return os.Remove(two) }, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {

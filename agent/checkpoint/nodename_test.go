@@ -29,6 +29,10 @@ func TestADamagedNodeNameIsNone(t *testing.T) {
 	if name, err := NodeName(dir); name != "edge7" || err != nil {
 		t.Errorf("one is damaged: %q, %v", name, err)
 	}
+	must(t, os.Remove(one))
+	if name, err := NodeName(dir); name != "edge7" || err != nil {
+		t.Errorf("one is gone: %q, %v", name, err)
+	}
 	if err := errors.Join(os.WriteFile(one, nil, 0o644), os.WriteFile(two, make([]byte, 6), 0o644)); err != nil {
 		t.Fatal(err)
 	}

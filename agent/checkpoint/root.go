@@ -35,7 +35,13 @@ const CleanEnd = "clean-end"
 const UncleanBoot = "unclean-boot"
 
 // IsNew reports whether no agent has used a root dir.
-func IsNew(dir string) bool { return !Exists(filepath.Join(dir, "instance")) }
+func IsNew(dir string) bool {
+	path := filepath.Join(dir, instanceFile)
+	return !Exists(path) && !Exists(disk.TwinOf(path))
+}
+
+// instanceFile holds the mark of the root dir, and has a twin.
+const instanceFile = "instance"
 
 // EndedCleanly lets the next agent trust the checkpoints. If the file cannot be written, the next
 // agent only starts its pods a moment later.
@@ -106,7 +112,7 @@ func OpenRoot(dir string) (_ *Root, err error) {
 	if OfOthers(dir) != nil { // it becomes the agent's by adoption alone, and an agent is refused until then
 		return r, nil
 	}
-	r.Instance, err = r.readInstance(r.Path("instance"))
+	r.Instance, err = r.readInstance(r.Path(instanceFile))
 	r.Marks.Instance = r.Instance
 	return r, err
 }
@@ -189,12 +195,7 @@ func (r *Root) Complain(log *slog.Logger, event func(reason, message string)) {
 
 // readInstance reads the root dir's instance mark, or creates it if there is none.
 func (r *Root) readInstance(path string) (id string, err error) {
-	err = r.readTwins(path, 0o600, "the instance mark was damaged, and is as before", func(b []byte) error {
-		if id = strings.TrimSpace(string(b)); !instanceForm.MatchString(id) {
-			return errors.New("it does not hold 16 hex digits")
-		}
-		return nil
-	})
+	err = r.readTwins(path, 0o600, "the instance mark was damaged, and is as before", parseInstance(&id))
 	switch damaged := (*disk.Damaged)(nil); {
 	case err == nil:
 		return id, nil
@@ -210,6 +211,18 @@ func (r *Root) readInstance(path string) (id string, err error) {
 		return "", fmt.Errorf("root dir %s is new and cannot be marked: %w; free space on its disk or mount it for writing, or choose another with --root", filepath.Dir(path), err)
 	}
 	return id, nil
+}
+
+// parseInstance returns the func that parses the mark.
+func parseInstance(to *string) func([]byte) error {
+	return func(b []byte) error {
+		id := strings.TrimSpace(string(b))
+		if !instanceForm.MatchString(id) {
+			return errors.New("it does not hold 16 hex digits")
+		}
+		*to = id
+		return nil
+	}
 }
 
 // Path returns a path in the root dir.

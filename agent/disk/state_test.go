@@ -86,10 +86,14 @@ func TestOneOfTwoTwinsIsEnough(t *testing.T) {
 		{"the file is empty", "", string(twin), true, true},
 		{"the twin has no checksum", good, `{"content":"x"}`, true, true},
 		{"the twin is cut off", good, string(twin[:20]), true, true},
+		{"the file is gone", "", string(twin), true, false},
+		{"the file is gone, and the twin is cut off", "", string(twin[:20]), false, false},
 		{"neither", "{", "{", false, true},
 	} {
 		path := filepath.Join(t.TempDir(), "f")
-		write(t, row.file, path)
+		if !strings.HasPrefix(row.name, "the file is gone") {
+			write(t, row.file, path)
+		}
 		if row.twin != "" {
 			write(t, row.twin, TwinOf(path))
 		}

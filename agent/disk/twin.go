@@ -15,8 +15,8 @@ type twin struct {
 // TwinOf returns the path of a file's twin.
 func TwinOf(path string) string { return path + ".twin" }
 
-// Twin returns the content of a file's twin. The twin is written before the file: a file without a
-// twin is valid, a twin without a file is not.
+// Twin returns the content of a file's twin. The twin is written before the file. One without the other
+// is valid: an agent may have died between the two, or the disk may have lost one.
 func Twin(content []byte) ([]byte, error) {
 	b, err := json.Marshal(twin{string(content)})
 	if err != nil {
@@ -50,6 +50,8 @@ func ReadTwin(path string, parse func([]byte) error) (again []byte, err error) {
 	case errors.As(err, &d) && lost == nil && parse([]byte(second.Content)) == nil:
 		d.Then = "its twin was read"
 		return []byte(second.Content), err
+	case errors.Is(err, fs.ErrNotExist) && lost == nil && parse([]byte(second.Content)) == nil:
+		return []byte(second.Content), nil
 	case err != nil || lost == nil:
 		return nil, err
 	case errors.As(lost, &d):
