@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +34,32 @@ func openLock(path string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// A question takes far less time than questionMost; an agent looks each questionPause whether it is over.
+const (
+	questionMost  = 2 * time.Second
+	questionPause = 5 * time.Millisecond
+)
+
+// lockAlone takes the lock of an agent. It waits while only Holder has the file locked, whose lock is a
+// shared one; an error means that an agent has it.
+func lockAlone(lock *os.File) error {
+	for until := time.Now().Add(questionMost); ; time.Sleep(questionPause) {
+		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil || time.Now().After(until) || isLockedAlone(lock) {
+			return err
+		}
+	}
+}
+
+// isLockedAlone reports whether another process has the lock for itself.
+func isLockedAlone(lock *os.File) bool {
+	err := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if err == nil {
+		_ = unix.Flock(int(lock.Fd()), unix.LOCK_UN)
+	}
+	return err != nil
 }
 
 // holder returns the id of the process that holds the lock, from the lock file.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -93,4 +95,26 @@ func TestTheProcessThatHasARootDir(t *testing.T) {
 	if got := Holder(dir); got != "" {
 		t.Errorf("one that was given back is that of process %s", got)
 	}
+}
+
+// Who asks whose a root dir is, as `monopod doctor` does, has its lock for a moment: no agent takes that for
+// another one.
+func TestAQuestionKeepsNoAgentFromARootDir(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		openTestRoot(t, dir).Close()
+		asks, err := os.Open(filepath.Join(dir, "lock"))
+		if err == nil {
+			err = unix.Flock(int(asks.Fd()), unix.LOCK_SH)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(100*time.Millisecond, func() { asks.Close() })
+		r, err := OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+	})
 }

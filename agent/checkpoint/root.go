@@ -137,7 +137,7 @@ func (r *Root) takeLock() (err error) {
 	if err != nil {
 		return fmt.Errorf("root dir %s cannot be used: %w; choose another with --root", r.Dir, err)
 	}
-	if err = unix.Flock(int(r.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err = lockAlone(r.lock); err != nil {
 		of := ""
 		if pid := holder(r.lock); pid != "" {
 			of = fmt.Sprintf(" (process %s)", pid)
