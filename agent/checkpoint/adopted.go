@@ -13,6 +13,7 @@ import (
 
 	"monopod/agent/disk"
 	"monopod/agent/podspec"
+	"monopod/manifests/poduid"
 )
 
 // AdoptedFile is the list, in the root dir, of the sandboxes that the agent took over from a
@@ -169,6 +170,7 @@ func OfOthers(dir string) error {
 	}
 	r := &Root{Dir: dir}
 	pods, _ := os.ReadDir(r.Path("pods"))
+	pods = slices.DeleteFunc(pods, func(p os.DirEntry) bool { return !poduid.Valid(p.Name()) }) // as lost+found of a disk
 	for _, p := range pods {
 		for _, path := range []string{r.checkpoint(p.Name()), r.next(p.Name()), disk.AsideOf(r.checkpoint(p.Name()))} {
 			if Exists(path) || Exists(disk.TwinOf(path)) {

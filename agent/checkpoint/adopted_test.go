@@ -92,6 +92,7 @@ func TestARootDirWithPodsOfOthersIsRefused(t *testing.T) {
 	}{
 		{"a new one", func(string) error { return nil }, false},
 		{"one without pods", func(dir string) error { return os.Mkdir(filepath.Join(dir, "pods"), 0o755) }, false},
+		{"one whose folder of pods is a disk", func(dir string) error { return os.MkdirAll(filepath.Join(dir, "pods", "lost+found"), 0o700) }, false},
 		{"a kubelet's", file("pods/u/etc-hosts"), true},
 		{"one whose mark was lost", file("pods/u/pod.json"), false},
 		{"one with a version that is prepared", file("pods/u/next.json"), false},
