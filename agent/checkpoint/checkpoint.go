@@ -2,10 +2,10 @@
 //
 // An older version of the agent may use the root dir in between. It ignores fields that it does not
 // know, and omits them when it writes a file again; the comment of each such field states the
-// effect. It does not know the files next.json (see NextFile), claims (of package volume) and
-// history. It treats a retained object as one that manifests give, and removes it once the
-// manifests were read and do not give it: what runs with that object runs on, and this agent later
-// reports that its next start would fail. Stops, holds and the records of trials are unchanged.
+// effect. It does not know the files next.json (see NextFile), claims (of package volume), history
+// and manifest-serial. It treats a retained object as one that manifests give, and removes it once
+// the manifests were read and do not give it: what runs with that object runs on, and this agent
+// later reports that its next start would fail. Stops, holds and the records of trials are unchanged.
 // Nothing restarts when the agent is replaced by the older one, nor on the way back, but for the pods
 // of sandboxes in adopted.json (see AdoptedFile). The tests have a table of what the older agent
 // reads of each file.
