@@ -311,7 +311,7 @@ func TestRoomsHaveTestsOfTheirOwn(t *testing.T) {
 
 // maxRelease is how many bytes the release may have. Templates, of which help is
 // made, call methods by name: the linker keeps those that are never called, too.
-const maxRelease = 33_400_000
+const maxRelease = 33_500_000
 
 // The release is built as make builds it.
 func TestTheReleaseIsSmall(t *testing.T) {
