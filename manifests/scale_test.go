@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/manifests/documents"
 )
 
 // lookedThrough returns what a Source allocates that looks through a folder of n files: mallocs for
@@ -80,34 +84,56 @@ func TestFilesThatCannotBeReadCostLittleBesideManyPods(t *testing.T) {
 	}
 }
 
-// counted returns what it takes to count what is gone from a file with n pods and n ConfigMaps: the least
-// of some tries.
-func counted(t *testing.T, n int) time.Duration {
-	dir := t.TempDir()
-	var text strings.Builder
+// withMany returns a Source whose one file gives n pods and n ConfigMaps.
+func withMany(t *testing.T, n int) *looker {
+	p := at(t, t.TempDir(), nil)
+	path := filepath.Join(p.dir, "all.yaml")
+	f := &fileState{}
 	for k := range n {
-		text.WriteString(podYAML(fmt.Sprintf("p%05d", k)) + "---\n" + mapYAML(fmt.Sprintf("c%05d", k), "v") + "---\n")
+		pod := &Pod{Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("p%05d", k)}}, File: path}
+		object := documents.NewObject(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("c%05d", k)}}, nil, path)
+		f.Pods, f.Objects = append(f.Pods, documents.Found{Pod: pod}), append(f.Objects, documents.FoundObject{Object: object})
+		p.current[pod.Key()], p.objects[object.Key()] = pod, object
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "all.yaml"), []byte(text.String()), 0o600))
-	p := at(t, dir, nil)
-	if len(p.last.Pods) != n || len(p.last.Objects) != n {
-		t.Fatalf("%d pods and %d objects of %d each", len(p.last.Pods), len(p.last.Objects), n)
-	}
-	least := time.Hour
-	for range 7 {
-		start := time.Now()
-		p.countAbsences(p.now, true)
-		least = min(least, time.Since(start))
-	}
-	return least
+	p.files[path] = f
+	return p
 }
 
-// A file may have thousands of documents, and is looked at with each look at the folder.
-func TestWhatIsGoneIsCountedInTimeThatGrowsWithAFilesDocuments(t *testing.T) {
-	few, many := counted(t, 200), counted(t, 2000)
-	t.Logf("200 of each: %s, 2000 of each: %s", few, many)
-	if many > 40*few {
-		t.Errorf("ten times as many documents take %s, and %s before", many, few)
+// noteEach makes one pass over what a file names, with a map, which is what counting must cost at least.
+func noteEach(f *fileState) int {
+	pods, objects := map[Key]bool{}, map[ObjectKey]bool{}
+	for k := range f.Pods {
+		pods[f.Pods[k].Key()] = true
+	}
+	for k := range f.Objects {
+		objects[f.Objects[k].Key()] = true
+	}
+	return len(pods) + len(objects)
+}
+
+// A file may have thousands of documents, and is looked at with each look at the folder. Counting takes as
+// long as some passes over them; a search for each of them takes as long as hundreds. The two are measured
+// in turn, and the least of each counts: what else runs meanwhile slows down both.
+func TestWhatIsGoneIsCountedInAFewPassesOverAFilesDocuments(t *testing.T) {
+	const n = 10000
+	p := withMany(t, n)
+	f := p.files[filepath.Join(p.dir, "all.yaml")]
+	pass, count := time.Hour, time.Hour
+	for range 7 {
+		start := time.Now()
+		if noted := noteEach(f); noted != 2*n {
+			t.Fatalf("%d are noted", noted)
+		}
+		pass, start = min(pass, time.Since(start)), time.Now()
+		p.countAbsences(p.now, true)
+		count = min(count, time.Since(start))
+	}
+	t.Logf("a pass: %s, counting: %s", pass, count)
+	if count > 30*pass {
+		t.Errorf("counting takes %s, where a pass over the documents takes %s", count, pass)
+	}
+	if gone := len(p.absent) + len(p.objectsGone); gone > 0 {
+		t.Errorf("%d count as gone", gone)
 	}
 }
 

@@ -120,14 +120,15 @@ func (w *FileWatch) run() {
 	}
 }
 
-// note takes an event as a hint.
+// note takes an event as a hint. fsnotify names what is in the root folder //NAME.
 func (w *FileWatch) note(e fsnotify.Event, ok bool) {
-	isFolder := slices.ContainsFunc(w.trail, func(p string) bool { return filepath.Dir(p) == e.Name })
+	name := filepath.Clean(e.Name)
+	isFolder := slices.ContainsFunc(w.trail, func(p string) bool { return filepath.Dir(p) == name })
 	switch {
 	case !ok || isFolder && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)):
 		w.drop()
 		w.quiet.Reset(quietFor)
-	case slices.Contains(w.trail, e.Name):
+	case slices.Contains(w.trail, name):
 		w.quiet.Reset(quietFor)
 	}
 }

@@ -105,6 +105,21 @@ func TestAFileWithoutAFolderIsWatched(t *testing.T) {
 	wantTold(t, w, "made")
 }
 
+// As the settings of an agent in a container often are.
+func TestAFileInTheRootFolderIsWatched(t *testing.T) {
+	f, err := os.CreateTemp("/", "monopod-test-*.yaml")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.Remove(f.Name())
+	w := WatchFile(f.Name())
+	defer w.Close()
+	if _, err := f.WriteString("a"); err != nil {
+		t.Fatal(err)
+	}
+	wantTold(t, w, "written")
+}
+
 // A burst of changes is told of once, and what happens to others not at all.
 func TestAFileIsLeftAloneBeforeItIsToldOf(t *testing.T) {
 	dir := t.TempDir()

@@ -329,8 +329,9 @@ func retire(ctx context.Context, root string, c types.NamespacedName, users func
 	return err
 }
 
-// retired is the prefix of directories of claims that are no claims any more, beside the claims.
-const retired = ".old-"
+// retired is the prefix of directories of claims that are no claims any more, beside the claims. Whatever
+// has it is deleted, so it is one that a person who moves data aside does not use.
+const retired = ".monopod-removed-"
 
 // deleteRetired deletes them, also those that a killed process left.
 func deleteRetired(ctx context.Context, root string) error {

@@ -271,3 +271,20 @@ func TestAClaimOnADiskOfTheClaimsIsRemoved(t *testing.T) {
 		t.Errorf("after the start of an agent: %v", left)
 	}
 }
+
+// What is deleted without a question is what a removal named. A person moves a claim aside, too, before
+// a restore, and often to such a name.
+func TestWhatAPersonMovedAsideStays(t *testing.T) {
+	root := testRoot(t)
+	setUpPod(t, root, testPod(claimVolume("data", false)))
+	claims := filepath.Join(root, claimsDir)
+	aside := []string{".old-1", ".old-default_data", ".removed"}
+	for _, name := range aside {
+		must(t, os.MkdirAll(filepath.Join(claims, name, "folder"), 0o700))
+	}
+	RecordFormerClaims(t.Context(), root, slog.New(slog.DiscardHandler))
+	must(t, RemoveClaim(t.Context(), root, data, func() ([]string, error) { return nil, nil }))
+	if left := names(t, claims); !slices.Equal(left, aside) {
+		t.Errorf("left are %v", left)
+	}
+}

@@ -30,7 +30,8 @@ func setUpHostPath(h *v1.HostPathVolumeSource) (Mount, error) {
 }
 
 // lookAtHostPath makes the checks of setUpHostPath and creates nothing: a path that is to be
-// created may be missing if it can be. folders are those that are created before it.
+// created may be missing if it can be. folders are those that are created before it, without links in
+// their paths.
 func lookAtHostPath(h *v1.HostPathVolumeSource, folders []string) error {
 	if h.Type == nil {
 		return nil
@@ -53,13 +54,12 @@ func lookAtHostPath(h *v1.HostPathVolumeSource, folders []string) error {
 // canCreate checks that a missing file or directory can be created: a file only in a folder that is
 // there, or that is one of folders or above one.
 func canCreate(path string, kind v1.HostPathType, folders []string) error {
-	above, err := existing(filepath.Clean(path))
+	real, above, err := destination(filepath.Clean(path), folders)
 	if err != nil {
 		return fmt.Errorf("%s cannot be created: %w", path, err)
 	}
-	parent := filepath.Dir(filepath.Clean(path))
-	isCreated := func(folder string) bool { return strings.HasPrefix(filepath.Clean(folder)+"/", parent+"/") }
-	if kind == v1.HostPathFile && above != parent && !slices.ContainsFunc(folders, isCreated) {
+	parent := filepath.Dir(real)
+	if kind == v1.HostPathFile && above != parent && !isCreated(parent, folders) {
 		return fmt.Errorf("%s cannot be created: %s does not exist", path, parent)
 	}
 	if err := unix.Access(above, unix.W_OK); err != nil { // of root: its disk is mounted read-only
@@ -68,18 +68,44 @@ func canCreate(path string, kind v1.HostPathType, folders []string) error {
 	return nil
 }
 
-// existing returns the nearest path above a missing one that exists.
-func existing(path string) (string, error) {
+// isCreated reports whether a missing folder is one of folders, or above one.
+func isCreated(missing string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(folder+"/", missing+"/") })
+}
+
+// destination returns where a clean path leads by the links on its way, and the nearest path above
+// that which exists, or the path itself. A link to what is missing leads nowhere, unless it is one of
+// folders, or above one.
+func destination(path string, folders []string) (real, above string, err error) {
+	rest := ""
 	for {
-		if _, err := os.Lstat(path); err == nil {
-			return "", fmt.Errorf("%s is a link to what does not exist", path)
-		}
-		path = filepath.Dir(path)
-		_, err := os.Stat(path)
+		real, err := filepath.EvalSymlinks(path)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return path, err
+			return filepath.Join(real, rest), real, err
 		}
+		target, err := os.Readlink(path)
+		if err == nil {
+			real, above, err := behind(path, target, folders)
+			return filepath.Join(real, rest), above, err
+		}
+		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
 	}
+}
+
+// behind is destination of a link's target that is missing.
+func behind(link, target string, folders []string) (real, above string, err error) {
+	if !filepath.IsAbs(target) {
+		dir, err := filepath.EvalSymlinks(filepath.Dir(link))
+		if err != nil {
+			return "", "", err
+		}
+		target = filepath.Join(dir, target)
+	}
+	real, above, err = destination(filepath.Clean(target), folders)
+	if err == nil && !isCreated(real, folders) {
+		err = fmt.Errorf("%s is a link to what does not exist", link)
+	}
+	return real, above, err
 }
 
 // isFolderToCreate reports whether a volume is a folder of the machine that is created if it is

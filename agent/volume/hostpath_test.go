@@ -26,6 +26,29 @@ func TestFoldersAreCreatedBeforeTheFilesInThem(t *testing.T) {
 	}
 }
 
+// /var/run is a link on most machines: a file and its folder may be named by different ways.
+func TestAFolderThatIsCreatedIsKnownByEachOfItsPaths(t *testing.T) {
+	for name, c := range map[string]struct{ dir, file string }{
+		"the file's path has a link":           {"run/app", "link/app/lock"},
+		"the folder's path has a link":         {"link/app", "run/app/lock"},
+		"the folder is what a link leads to":   {"later", "missing/lock"},
+		"the folder is below what a link is":   {"later/deep", "missing/deep/lock"},
+		"the folder is in what a link is, too": {"later/deep/app", "missing/deep/lock"},
+	} {
+		root := testRoot(t)
+		at := func(name string) string { return filepath.Join(root, name) }
+		must(t, errors.Join(os.Mkdir(at("run"), 0o755), os.Symlink("run", at("link")), os.Symlink(at("later"), at("missing"))))
+		file, dir := hostPath(at(c.file), v1.HostPathFileOrCreate), hostPath(at(c.dir), v1.HostPathDirectoryOrCreate)
+		file.Name, dir.Name = "a", "b"
+		p := testPod(file, dir)
+		looked := LookAtShared(root, p)
+		_, err := SetUp(t.Context(), root, p, Input{})
+		if looked != nil || err != nil {
+			t.Errorf("%s: the look says %v, and the set-up %v", name, looked, err)
+		}
+	}
+}
+
 // What the look before a stop lets pass must not fail once the former version is gone.
 func TestALookFindsWhatCannotBeCreated(t *testing.T) {
 	root := testRoot(t)

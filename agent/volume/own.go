@@ -33,7 +33,11 @@ func LookAtShared(root string, p *v1.Pod) error {
 			return setUpError(v, err)
 		}
 		if isFolderToCreate(v) {
-			folders = append(folders, v.HostPath.Path)
+			real, _, err := destination(filepath.Clean(v.HostPath.Path), folders)
+			if err != nil {
+				return setUpError(v, err)
+			}
+			folders = append(folders, real)
 		}
 	}
 	return nil
