@@ -147,6 +147,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	a.events = events.Open(events.Config{Path: a.root.Path("status", "events.jsonl"), Node: cfg.NodeName, Log: a.log})
 	a.store.OnTrouble(func(err error) { a.recordTrouble("FailedStatusWrite", err.Error()) })
 	a.root.Complain(a.log, a.recordTrouble)
+	a.root.CheckRuntime()
 	checkpoints, err := a.root.Checkpoints(a.log)
 	if err != nil {
 		return nil, err

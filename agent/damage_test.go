@@ -74,7 +74,7 @@ func otherLetter(b []byte) []byte {
 // not stand in for another.
 var everyState = [][]string{
 	{"pods/*/pod.json", "status/manifests.json", "status/node.json", "objects/configmap-*.json", "objects/secret-*.json", "images.json", "boot", "lock", "node-name.twin"},
-	{"status/pods/*.json", "updates/*.json", "folder.json", "pods/*/userns.twin", "instance", "clean-end"},
+	{"status/pods/*.json", "updates/*.json", "folder.json", "pods/*/userns.twin", "instance", "clean-end", "runtime"},
 	{"holds.json", "pods/*/userns", "pods/*/etc-hosts", "status/events.jsonl", "status/runtime.json", "manifest-url", "instance.twin", "node-name"},
 }
 

@@ -42,6 +42,7 @@ var formerRules = []formerRule{
 	{file: "manifest-serial", then: "stays as it is: the agent goes by the number that the answer was saved with, and the next one by the higher of the two"},
 	{file: "instance*", reads: []string{}, then: "is the same"},
 	{file: "lock", reads: []string{}, then: "is the same"},
+	{file: "runtime", then: "stays as it is: the agent looks for a runtime as at the first start"},
 }
 
 // ruleOf returns the rule of a file.
@@ -65,7 +66,7 @@ func everything(t *testing.T) *Root {
 	update := &Update{Former: web.Pod, File: "/m/web.yaml", Bounded: true, Images: map[string]string{"c": "sha256:1", "volume/v": "sha256:2"}, Unchanged: []string{"c"},
 		Tried: next.Pod, Reason: "it failed", Output: "c: no", Asked: &Asked{At: time.Now()}, Boot: "b", Spent: time.Second}
 	for _, err := range []error{r.Save(web), r.SaveNext(next), r.SaveNext(same), r.SaveUpdate(web.Key(), update), r.Remember(PastOf(web.Version(), update.Images, time.Now()), time.Time{}), r.SaveObjects([]*manifests.Object{aMap("given", "a")}),
-		r.SaveSerial("https://h/x", manifests.Serial{Signer: "key", Number: 7}),
+		r.SaveSerial("https://h/x", manifests.Serial{Signer: "key", Number: 7}), r.KeepRuntime("unix:///run/x.sock", Boot{ID: "b"}),
 		r.SaveFolder(manifests.Record{Folder: &manifests.Folder{Path: "/m"}, Unclear: map[string]manifests.Unclear{"/m/a.yaml": {Version: "1"}}})} {
 		if err != nil {
 			t.Fatal(err)

@@ -31,7 +31,7 @@ func TestTheRuntimeIsKnownUntilTheNextBoot(t *testing.T) {
 	keep("unix:///run/c.sock", unknown)
 	want(unknown, "")
 	for _, damaged := range []string{"", "\x00\x00", "two"} {
-		if err := os.WriteFile(filepath.Join(root.Dir, usedRuntime), []byte(damaged), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(root.Dir, runtimeFile), []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		want(two, "")

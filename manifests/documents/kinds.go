@@ -293,6 +293,7 @@ type listMeta struct {
 	Annotations        map[string]any `json:"annotations"`
 	Continue           string         `json:"continue"`
 	RemainingItemCount *int64         `json:"remainingItemCount"`
+	ShardInfo          any            `json:"shardInfo"`
 }
 
 // listHead checks what a list has besides its items. A field that is wrong may have been meant to hold
