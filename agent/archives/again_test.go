@@ -16,8 +16,12 @@ func runsFor(t *testing.T, dir string, d time.Duration, prepare func(b *box)) *b
 	t.Helper()
 	b := newBox(t, dir)
 	prepare(b)
-	ctx, end := context.WithTimeout(t.Context(), d)
-	defer end()
+	ctx, end := context.WithCancel(t.Context())
+	go func() {
+		time.Sleep(d)
+		synctest.Wait() // for a look of the same moment
+		end()
+	}()
 	b.Run(ctx)
 	return b
 }

@@ -447,7 +447,10 @@ func TestAServerThatRefusesTheSignatureIsLeftAlone(t *testing.T) {
 			w := &world{body: one, signature: sign(one)}
 			refused := false
 			h := http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
-				if refused && strings.HasSuffix(req.URL.Path, signature.Suffix) {
+				w.mu.Lock()
+				refuses := refused && strings.HasSuffix(req.URL.Path, signature.Suffix)
+				w.mu.Unlock()
+				if refuses {
 					out.Header().Set("Retry-After", r.after)
 					r.refuse(out)
 					return
