@@ -16,6 +16,12 @@ func runsFor(t *testing.T, dir string, d time.Duration, prepare func(b *box)) *b
 	t.Helper()
 	b := newBox(t, dir)
 	prepare(b)
+	b.runFor(t, d)
+	return b
+}
+
+// runFor runs the Keeper for a time, in a bubble.
+func (b *box) runFor(t *testing.T, d time.Duration) {
 	ctx, end := context.WithCancel(t.Context())
 	go func() {
 		time.Sleep(d)
@@ -23,7 +29,6 @@ func runsFor(t *testing.T, dir string, d time.Duration, prepare func(b *box)) *b
 		end()
 	}()
 	b.Run(ctx)
-	return b
 }
 
 // A disk that is mounted late, or not at all, proves nothing to the next agent either.

@@ -161,9 +161,7 @@ func TestWhatTheRuntimeHasIsNotImportedAgain(t *testing.T) {
 				put(t, b.dir, "app.tar", tarOf(ociOf(app, arch)))
 				b.runtime.ImportImage(app, idOf(arch))
 			}
-			ctx, end := context.WithTimeout(t.Context(), time.Minute)
-			b.Run(ctx)
-			end()
+			b.runFor(t, time.Minute)
 			if len(b.imports) > 0 || b.state("app.tar").State != Imported {
 				t.Errorf("%v imported, %+v", b.imports, b.state("app.tar"))
 			}
@@ -408,9 +406,7 @@ func TestArchivesThatAreGoneAreNotRecorded(t *testing.T) {
 		for _, name := range []string{"one.tar", "two.tar"} {
 			b := newBox(t, dir)
 			put(t, b.dir, name, tarOf(ociOf(app, arch)))
-			ctx, end := context.WithTimeout(t.Context(), time.Minute)
-			b.Run(ctx)
-			end()
+			b.runFor(t, time.Minute)
 			recorded, err := loadRecord(b.config.Record)
 			if _, is := recorded[filepath.Join(b.dir, name)]; err != nil || !is || len(recorded) != 1 {
 				t.Errorf("recorded with %s: %v, %v", name, recorded, err)
