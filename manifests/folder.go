@@ -29,7 +29,8 @@ type Record struct {
 	// recorded.
 	Unclear map[string]Unclear `json:"unclear"`
 	// Came has, by the names of pods and objects, the turn in which they were first given, if that is
-	// not before the oldest content in Unclear was seen; nil: there are none.
+	// not before the oldest content in Unclear was seen; nil: there are none. Without it, as after an
+	// older monopod, more pods may be hidden by such a content, and so stay.
 	Came map[string]int `json:"came,omitempty"`
 	// Masks are the names of the files of other folders that the folder masks, sorted.
 	Masks []string `json:"masks,omitempty"`

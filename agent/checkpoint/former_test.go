@@ -38,7 +38,7 @@ var formerRules = []formerRule{
 	{file: "objects/*.json", then: "is one that manifests give: it goes once these were read and do not",
 		reads: []string{"file", "configMap", "secret"}, ignores: []string{"retained"}},
 	{file: "folder.json", then: "is the record of the manifest folder, and is written again without the others",
-		reads: []string{"folder", "forgotten"}, ignores: []string{"unclear"}},
+		reads: []string{"folder", "forgotten"}, ignores: []string{"unclear", "came"}},
 	{file: "manifest-serial", then: "stays as it is: the agent goes by the number that the answer was saved with, and the next one by the higher of the two"},
 	{file: "instance*", reads: []string{}, then: "is the same"},
 	{file: "lock", reads: []string{}, then: "is the same"},
@@ -67,7 +67,7 @@ func everything(t *testing.T) *Root {
 		Tried: next.Pod, Reason: "it failed", Output: "c: no", Asked: &Asked{At: time.Now()}, Boot: "b", Spent: time.Second}
 	for _, err := range []error{r.Save(web), r.SaveNext(next), r.SaveNext(same), r.SaveUpdate(web.Key(), update), r.Remember(PastOf(web.Version(), update.Images, time.Now()), time.Time{}), r.SaveObjects([]*manifests.Object{aMap("given", "a")}),
 		r.SaveSerial("https://h/x", manifests.Serial{Signer: "key", Number: 7}), r.KeepRuntime("unix:///run/x.sock", Boot{ID: "b"}),
-		r.SaveFolder(manifests.Record{Folder: &manifests.Folder{Path: "/m"}, Unclear: map[string]manifests.Unclear{"/m/a.yaml": {Version: "1"}}})} {
+		r.SaveFolder(manifests.Record{Folder: &manifests.Folder{Path: "/m"}, Unclear: map[string]manifests.Unclear{"/m/a.yaml": {Version: "1", Seen: 1}}, Came: map[string]int{"default/web-n": 2}})} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -269,7 +269,8 @@ func TestASerialNumberIsSavedOnceTheDiskTakesIt(t *testing.T) {
 	}
 	saved = 0
 	set.Known = &a
-	if once(t, set); saved != 7 {
+	once(t, set)
+	if saved != 7 {
 		t.Errorf("of an older agent's content saved %d", saved)
 	}
 }
