@@ -130,9 +130,9 @@ func resultOf(s *Summary, p *PodSummary, c *ContainerSummary) (element, message 
 // was to end by itself.
 func stopped(s *Summary, ends bool) (element, message string) {
 	switch {
-	case !ends || s.Outcome == endSucceeded || s.Outcome == endReady:
+	case !ends || s.work == endSucceeded || s.work == endReady:
 		return "", ""
-	case s.Outcome == endFailed: // by another
+	case s.work == endFailed: // by another
 		return "skipped", "it was stopped before its end: " + s.Message
 	}
 	return "failure", "it still ran: " + s.Message

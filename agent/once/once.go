@@ -140,45 +140,51 @@ func (s *session) copyAll(ctx context.Context) bool {
 
 // conclude prints how the run ended, writes the reports, and returns the exit code.
 func (s *session) conclude(kept, cleared, copied bool) int {
-	o := s.outcome
-	fail := func() {
-		if o.Code == 0 {
-			o.End, o.Code = endError, codeFailed
-		}
-	}
 	if s.agentErr != nil {
 		s.progress.print("%v", s.agentErr)
 	}
+	removed := kept || cleared && s.agentErr == nil
+	o := s.outcome.followedBy(copied, removed)
 	sum := s.summary()
+	sum.Outcome, sum.ExitCode, sum.Message = o.End, o.Code, o.Text
 	for k := range sum.Pods {
 		s.progress.print("%s", sum.Pods[k].line(s.names.pod(s.final[k].pod)))
 	}
-	switch o.End {
+	switch s.outcome.End {
 	case endSucceeded, endFailed, endReady: // the others were printed when they came
 		s.progress.print("%s", cmp.Or(o.Text, "all is removed"))
 	}
 	if o.Code != 0 {
 		s.config.Pipeline.failed(o.Text)
 	}
-	if !copied {
-		fail()
-	}
-	switch {
-	case kept:
+	if kept {
 		s.progress.print("the pods keep running, and containers that end are not restarted; %s stops and removes them", Removal(s.config.Root))
-	case !cleared || s.agentErr != nil:
-		fail()
-		if _, err := os.Stat(s.config.Root); err == nil {
-			s.progress.print("not all could be removed; %s to retry", Removal(s.config.Root))
-		}
 	}
+	if !removed {
+		s.sayLeft()
+	}
+	return cmp.Or(o.Code, s.report(sum))
+}
+
+// sayLeft says how to remove what is left of the run.
+func (s *session) sayLeft() {
+	_, err := os.Stat(s.config.Root)
+	if err == nil {
+		s.progress.print("not all could be removed; %s to retry", Removal(s.config.Root))
+	}
+}
+
+// report writes the reports, and returns the exit code of a run whose work is well: that of a failure if
+// one could not be written.
+func (s *session) report(sum *Summary) (code int) {
 	for _, r := range s.config.Reports {
-		if err := r.write(sum); err != nil {
+		err := r.write(sum)
+		if err != nil {
 			s.progress.print("report: %v", err)
-			fail()
+			code = codeFailed
 		}
 	}
-	return o.Code
+	return code
 }
 
 // signalOutcome is that of an interruption.

@@ -247,6 +247,9 @@ func TestWhatIsLeftIsRemoved(t *testing.T) {
 		t.Errorf("without a runtime: code %d", code)
 	}
 	a.says("something is left of it")
+	if strings.Contains(a.err.String(), "all is removed") {
+		t.Errorf("says that all is removed:\n%s", &a.err)
+	}
 }
 
 func TestWhatIsShakyMaySettle(t *testing.T) {

@@ -43,6 +43,26 @@ func (o *outcome) stopsWhatRuns() bool {
 	return o.End == endTimeout || o.End == endInterrupted || o.End == endError
 }
 
+// followedBy returns the outcome of the run: that of its work, unless this is well and what comes after it
+// is not.
+func (o *outcome) followedBy(copied, removed bool) *outcome {
+	var lacks []string
+	if !copied {
+		lacks = append(lacks, "not all artifacts could be copied")
+	}
+	if !removed {
+		lacks = append(lacks, "not all could be removed")
+	}
+	if o.Code != 0 || len(lacks) == 0 {
+		return o
+	}
+	text := strings.Join(lacks, ", and ")
+	if o.Text != "" {
+		text = o.Text + ", but " + text
+	}
+	return &outcome{End: endError, Code: codeFailed, Text: text}
+}
+
 // evaluator decides when the work is done, and how. It belongs to one goroutine.
 type evaluator struct {
 	names names

@@ -68,6 +68,8 @@ type Summary struct {
 	Finished time.Time    `json:"finishedAt"` // when the work was done
 	Seconds  float64      `json:"seconds"`
 	Pods     []PodSummary `json:"pods"` // in the order of the manifests
+
+	work string // the outcome of the work, whatever came after it
 }
 
 // PodSummary is one pod.
@@ -114,7 +116,7 @@ type ContainerSummary struct {
 
 func (s *session) summary() *Summary {
 	out := &Summary{Outcome: s.outcome.End, ExitCode: s.outcome.Code, Message: s.outcome.Text, Started: s.began.UTC(), Finished: s.finished.UTC(),
-		Seconds: between(s.began, s.finished), Pods: []PodSummary{}}
+		Seconds: between(s.began, s.finished), Pods: []PodSummary{}, work: s.outcome.End}
 	for k := range s.final {
 		v := &s.final[k]
 		p := PodSummary{Namespace: v.pod.Namespace, Name: print.ShortName(v.pod), Phase: v1.PodPending, job: isJob(v.pod), unseen: true, Containers: []ContainerSummary{}}

@@ -1,6 +1,7 @@
 package once
 
 import (
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -113,7 +114,7 @@ func TestAServiceThatCrashesHasNotPassed(t *testing.T) {
 
 // What the first failure cut short has neither passed nor failed.
 func TestAJobThatWasCutShortHasNotPassed(t *testing.T) {
-	s := &Summary{Outcome: endFailed, Message: "pod other failed"}
+	s := &Summary{work: endFailed, Message: "pod other failed"}
 	element, message := resultOf(s, &PodSummary{job: true}, &ContainerSummary{Kind: "container", Result: resultRunning})
 	if element != "skipped" || message != "it was stopped before its end: pod other failed" {
 		t.Errorf("it is %q: %s", element, message)
@@ -183,5 +184,51 @@ func TestAReportBeginsEmpty(t *testing.T) {
 	text, err := os.ReadFile(path)
 	if err != nil || len(text) > 0 {
 		t.Errorf("it has %q, %v", text, err)
+	}
+}
+
+// The work may be well and the run not: who reads the reports, or the mark of the CI service, must
+// see that, too.
+func TestAReportHasTheExitCodeOfTheRun(t *testing.T) {
+	job := made("job", "Never", "c")
+	done := func(a *actor) { a.report(now(job, v1.PodSucceeded, states{"c": exited("1", 0)})) }
+	for _, row := range []struct {
+		name    string
+		prepare func(*actor)
+		why     string
+	}{
+		{"an artifact is missing", func(a *actor) {
+			one, err := ParseArtifact([]*v1.Pod{job}, "job/c:/out="+filepath.Join(t.TempDir(), "out"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.config.Artifacts = []*Artifact{one}
+		}, "all work has succeeded, but not all artifacts could be copied"},
+		{"something of the pods is left", func(a *actor) { a.left = errors.New("something is left of job") },
+			"all work has succeeded, but not all could be removed"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "report")
+			a, code, _ := tell(t, []*v1.Pod{job}, func(a *actor) {
+				row.prepare(a)
+				a.config.Reports = []Report{{path, printJSON}}
+				a.config.Pipeline = Pipeline{&a.err, "github"}
+			}, done)
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got struct {
+				Outcome, Message string
+				ExitCode         int
+			}
+			if err := json.Unmarshal(data, &got); err != nil {
+				t.Fatal(err)
+			}
+			if code != codeFailed || got.ExitCode != code || got.Outcome != endError || got.Message != row.why {
+				t.Errorf("code %d, reported %+v", code, got)
+			}
+			a.says("::error title=monopod once::" + row.why)
+		})
 	}
 }
