@@ -164,29 +164,16 @@ func unstarted(run once.Config, err error) error {
 
 // runPods runs the pods of the arguments. Its error is why none was started. It completes run.
 func runPods(c *cli.Context, cfg config.Config, options agent.Options, run *once.Config) (code int, err error) {
-	fill, err := fillOf(c)
-	if err != nil {
-		return 0, command.UsageError("%v", err)
-	}
-	good, err := onlyGood(c, cfg, fill, run.Pipeline)
+	signals := onceSignals()
+	defer signal.Stop(signals)
+	run.Signals = signals
+	good, err := readRun(c, cfg, run)
 	if err != nil {
 		return 0, err
-	}
-	for _, p := range good.Pods {
-		run.Pods = append(run.Pods, p.Pod)
-	}
-	if err := completeOnce(run, c); err != nil {
-		return 0, command.UsageError("%v", err)
-	}
-	if run.Load, err = archivesOf(c); err != nil {
-		return 0, command.UsageError("%v", err)
 	}
 	if err := mayRun(os.Geteuid()); err != nil {
 		return 0, err
 	}
-	signals := onceSignals()
-	defer signal.Stop(signals)
-	run.Signals = signals
 	if err := prepareRuntime(c, &cfg, options, run.Pods); err != nil {
 		return 0, err
 	}
@@ -199,6 +186,44 @@ func runPods(c *cli.Context, cfg config.Config, options agent.Options, run *once
 	run.Starts = once.NewStarts()
 	work := &agent.Once{Pods: good.Pods, Objects: good.Objects, Failed: run.Starts.Failed}
 	return startRun(c.Context, cfg, work, options, *run)
+}
+
+// readRun reads all that the arguments and flags name, completes run by it, and returns what the
+// manifests give. A signal ends it, and a second one the process: a pipe may have no end, and a disk
+// may hang.
+func readRun(c *cli.Context, cfg config.Config, run *once.Config) (*check.Result, error) {
+	ctx, stop := terminal.UntilSignal(context.WithoutCancel(c.Context))
+	defer stop()
+	if came := context.Cause(c.Context); came != nil { // before this
+		return nil, came
+	}
+	good, err := readFiles(ctx, c, cfg, run)
+	if signaled := (*terminal.Interrupted)(nil); errors.As(context.Cause(ctx), &signaled) {
+		return nil, signaled
+	}
+	return good, err
+}
+
+// readFiles is readRun until ctx ends.
+func readFiles(ctx context.Context, c *cli.Context, cfg config.Config, run *once.Config) (*check.Result, error) {
+	fill, err := fillOf(c)
+	if err != nil {
+		return nil, command.UsageError("%v", err)
+	}
+	good, err := onlyGood(ctx, c, cfg, fill, run.Pipeline)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range good.Pods {
+		run.Pods = append(run.Pods, p.Pod)
+	}
+	if err := completeOnce(run, c); err != nil {
+		return nil, command.UsageError("%v", err)
+	}
+	if run.Load, err = archivesOf(ctx, c); err != nil {
+		return nil, command.UsageError("%v", err)
+	}
+	return good, nil
 }
 
 // onceSignals returns the signals that end a run.
@@ -252,10 +277,10 @@ func onceSettings(c *cli.Context) (config.Config, *slog.Logger, error) {
 }
 
 // archivesOf returns the archives of --load, which it checks.
-func archivesOf(c *cli.Context) ([]string, error) {
+func archivesOf(ctx context.Context, c *cli.Context) ([]string, error) {
 	all := c.StringSlice("load")
 	for _, file := range all {
-		err := archives.Check(c.Context, file)
+		err := archives.Check(ctx, file)
 		if err != nil {
 			return nil, fmt.Errorf("--load %s: %w", file, err)
 		}
@@ -282,8 +307,8 @@ func completeOnce(run *once.Config, c *cli.Context) (err error) {
 
 // onlyGood returns the pods and objects of the arguments. If one is refused, or a pod refers to
 // what no file gives, it prints all problems, and returns none.
-func onlyGood(c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.Pipeline) (*check.Result, error) {
-	v, err := check.All(c.Context, cfg, check.Given{Fill: fill}, c.Args().Slice(), c.App.Reader)
+func onlyGood(ctx context.Context, c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.Pipeline) (*check.Result, error) {
+	v, err := check.All(ctx, cfg, check.Given{Fill: fill}, c.Args().Slice(), c.App.Reader)
 	if err != nil {
 		return nil, command.UsageError("%v", err)
 	}

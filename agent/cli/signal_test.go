@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,5 +72,47 @@ func fill(t *testing.T, pipe *os.File) {
 			}
 			return
 		}
+	}
+}
+
+// A run that reads its manifests from a pipe, or looks through an archive, may wait for long.
+func TestASignalEndsARunThatReadsItsManifests(t *testing.T) {
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "monopod")
+	if out, err := exec.Command("go", "build", "-o", bin, "../..").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for signal, want := range map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		t.Run(signal.String(), func(t *testing.T) {
+			pipe, report := filepath.Join(t.TempDir(), "job.yaml"), filepath.Join(t.TempDir(), "report.json")
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			writer, err := os.OpenFile(pipe, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer writer.Close()
+			cmd := exec.Command(bin, "once", "--report", "json="+report, pipe)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			limit := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+			defer limit.Stop()
+			if err := writer.SetWriteDeadline(time.Now().Add(30 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := writer.Write(make([]byte, 128<<10)); err != nil { // more than a pipe holds: the run reads
+				t.Fatal(err)
+			}
+			for range 2 { // as timeout(1) does
+				cmd.Process.Signal(signal)
+			}
+			cmd.Wait()
+			text, err := os.ReadFile(report)
+			if code := cmd.ProcessState.ExitCode(); code != want || err != nil || !strings.Contains(string(text), fmt.Sprintf(`"exitCode": %d`, want)) {
+				t.Errorf("%v, want %d; reported (%v) %s", cmd.ProcessState, want, err, text)
+			}
+		})
 	}
 }

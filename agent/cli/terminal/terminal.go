@@ -33,8 +33,12 @@ func EndSignals() []os.Signal {
 	return append(all, syscall.SIGHUP)
 }
 
+// repetitions is how long the same signal may come again: timeout(1) sends each to its child and to
+// its group.
+const repetitions = 50 * time.Millisecond
+
 // UntilSignal returns a context that ends with the first of EndSignals, with an *Interrupted as its
-// cause; a second one ends the process.
+// cause; a second one that is no repetition of it ends the process.
 func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	came, all := make(chan os.Signal, 1), EndSignals()
@@ -43,8 +47,9 @@ func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	waiting.Go(func() {
 		select {
 		case s := <-came:
-			signal.Reset(all...)
 			cancel(&Interrupted{s.(syscall.Signal)})
+			time.Sleep(repetitions)
+			signal.Reset(all...)
 		case <-ctx.Done():
 		}
 	})
