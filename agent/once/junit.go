@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // The elements of JUnit's XML. Seconds are texts, with three digits.
@@ -89,7 +91,7 @@ func suite(s *Summary, p *PodSummary) junitSuite {
 		element, message := resultOf(s, p, c)
 		result := &junitResult{Message: legal(message)}
 		if element != "skipped" {
-			result.Type, result.Text = legal(cmp.Or(c.Reason, s.Outcome)), legal(details(c))
+			result.Type, result.Text = legal(cmp.Or(reasonOf(p, c), s.Outcome)), legal(details(c))
 		}
 		switch element {
 		case "failure":
@@ -108,6 +110,10 @@ func suite(s *Summary, p *PodSummary) junitSuite {
 // resultOf returns the element for a container that failed, "" for one that did not.
 func resultOf(s *Summary, p *PodSummary, c *ContainerSummary) (element, message string) {
 	switch c.Result {
+	case resultSucceeded:
+		if c == p.cut() {
+			return "failure", cmp.Or(joinWords(p.Reason, p.Message), "the pod has failed")
+		}
 	case resultFailed:
 		return "failure", fmt.Sprintf("exit code %d", *c.ExitCode)
 	case resultWaiting:
@@ -124,6 +130,34 @@ func resultOf(s *Summary, p *PodSummary, c *ContainerSummary) (element, message 
 		return stopped(s, p.job && c.Kind != "sidecar")
 	}
 	return "", ""
+}
+
+// cut returns the container that a failed pod is reported by if none of its containers has failed, as
+// where they ended with 0 when they were stopped at a deadline: the one that ended last. nil: there is
+// none, or another one says it.
+func (p *PodSummary) cut() (last *ContainerSummary) {
+	if p.Phase != v1.PodFailed {
+		return nil
+	}
+	for k := range p.Containers {
+		c := &p.Containers[k]
+		switch {
+		case c.Kind == "sidecar":
+		case c.Result != resultSucceeded:
+			return nil
+		case last == nil || !c.Finished.Before(last.Finished):
+			last = c
+		}
+	}
+	return last
+}
+
+// reasonOf returns the reason of a container that has not passed.
+func reasonOf(p *PodSummary, c *ContainerSummary) string {
+	if c.Result == resultSucceeded {
+		return p.Reason
+	}
+	return c.Reason
 }
 
 // stopped returns the element for a container that ran when the work was done. ends: it

@@ -232,3 +232,36 @@ func TestAReportHasTheExitCodeOfTheRun(t *testing.T) {
 		})
 	}
 }
+
+// A container may hear the signal that its pod's deadline sends, and end with 0.
+func TestAPodThatFailsHasAFailureInItsSuite(t *testing.T) {
+	ended := func(code int32, to int64) v1.ContainerState {
+		s := exited("x", code)
+		s.Terminated.StartedAt, s.Terminated.FinishedAt = metav1.Unix(1_700_000_000, 0), metav1.Unix(1_700_000_000+to, 0)
+		return s
+	}
+	const late = "DeadlineExceeded: it took too long"
+	for _, row := range []struct {
+		name string
+		ends states
+		want [2]string // of the containers a and b
+	}{
+		{"both end with 0: the one that ran to the deadline", states{"a": ended(0, 3), "b": ended(0, 60)}, [2]string{"", "failure " + late}},
+		{"one does not", states{"a": ended(0, 60), "b": ended(143, 60)}, [2]string{"", "failure exit code 143"}},
+		{"one never started", states{"a": ended(0, 60), "b": waiting("PodInitializing", "")}, [2]string{"", "error " + late}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			v := now(made("job", "Never", "a", "b"), v1.PodFailed, row.ends)
+			v.status.Reason, v.status.Message = "DeadlineExceeded", "it took too long"
+			s := &session{outcome: &outcome{End: endFailed, Code: 1}, final: []view{v}, config: Config{Pods: []*v1.Pod{v.pod}}}
+			s.logs = &follower{streams: newPrinter(io.Discard).streams(s.config.Pods, names{}, false)}
+			sum := s.summary()
+			for k, want := range row.want {
+				element, message := resultOf(sum, &sum.Pods[0], &sum.Pods[0].Containers[k])
+				if got := strings.TrimSpace(element + " " + message); got != want {
+					t.Errorf("container %d is %q, want %q", k, got, want)
+				}
+			}
+		})
+	}
+}
