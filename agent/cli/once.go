@@ -127,23 +127,26 @@ func mayRun(user int) error {
 }
 
 // runOnce runs pods to their end, or removes what a previous run left.
-func runOnce(c *cli.Context) error {
+func runOnce(c *cli.Context) (err error) {
+	dir := c.String("remove")
+	run := once.Config{Timeout: c.Duration("timeout"), Ready: c.String("until") == "ready", Keep: c.Bool("keep"), FailFast: c.Bool("fail-fast"),
+		Out: c.App.Writer, Err: c.App.ErrWriter, Colour: !c.Bool("no-color") && print.Colored(c.App.Writer, os.Getenv)}
+	if dir == "" { // first of all: what a former run wrote must not stand for this one
+		run.Pipeline = once.PipelineOf(os.Getenv, c.App.ErrWriter)
+		if run.Reports, err = reportsOf(c); err != nil {
+			return command.UsageError("%v", err)
+		}
+	}
 	if err := checkOnce(c); err != nil {
-		return command.UsageError("%v", err)
+		return unstarted(run, command.UsageError("%v", err))
 	}
 	cfg, log, err := onceSettings(c)
 	if err != nil {
-		return command.UsageError("%v", err)
+		return unstarted(run, command.UsageError("%v", err))
 	}
 	options := agent.Options{Version: Version().Version, Log: log}
-	run := once.Config{Timeout: c.Duration("timeout"), Ready: c.String("until") == "ready", Keep: c.Bool("keep"),
-		Out: c.App.Writer, Err: c.App.ErrWriter, Colour: !c.Bool("no-color") && print.Colored(c.App.Writer, os.Getenv)}
-	if dir := c.String("remove"); dir != "" {
+	if dir != "" {
 		return removeRun(c.Context, dir, cfg, options, run)
-	}
-	run.FailFast, run.Pipeline = c.Bool("fail-fast"), once.PipelineOf(os.Getenv, c.App.ErrWriter)
-	if run.Reports, err = reportsOf(c); err != nil {
-		return command.UsageError("%v", err)
 	}
 	code, err := runPods(c, cfg, options, &run)
 	if err != nil {

@@ -109,6 +109,8 @@ func TestARunThatDoesNotBeginHasAReport(t *testing.T) {
 		{"--runtime-endpoint unix:///none --dir " + dir + " " + dir + "/good.yaml", 125, `<error message="folder for the run: ` + dir + " is not empty"},
 		{dir + "/bad.yaml", 2, `<testsuites name="monopod once" tests="0"`},
 		{"--set d=x " + dir + "/good.yaml", 2, `<testsuites name="monopod once" tests="0"`},
+		{"--config " + dir + "/bad.yaml " + dir + "/good.yaml", 2, `<testsuites name="monopod once" tests="0"`},
+		{"--until ready --exit-code-from job " + dir + "/good.yaml", 2, `<testsuites name="monopod once" tests="0"`},
 	} {
 		if err := os.WriteFile(report, []byte("all has passed"), 0o644); err != nil {
 			t.Fatal(err)
