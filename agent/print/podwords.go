@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/status"
+	"monopod/manifests/defaults"
 )
 
 // PodWords returns the problems of pods, what they wait for, and how containers ended badly. One
@@ -180,7 +181,7 @@ func waitsWhole(p *v1.Pod) *v1.ContainerStatus {
 
 func containersWords(p *v1.Pod, pulls []status.Pull, now time.Time) (words []Word) {
 	for _, s := range p.Status.InitContainerStatuses {
-		if !waitsAsPod(p, s) {
+		if !waitsAsPod(p, s) && !wasStoppedWith(p, s.Name) {
 			words = append(words, containerWords("init container "+s.Name, p, &s, pulls, now)...)
 		}
 	}
@@ -209,6 +210,13 @@ func together(words []Word) (all []Word) {
 func waitsAsPod(p *v1.Pod, s v1.ContainerStatus) bool {
 	w := s.State.Waiting
 	return w != nil && w.Message == "" && w.Reason != "" && w.Reason == p.Status.Reason
+}
+
+// wasStoppedWith reports whether a container is a sidecar of a pod that has succeeded: it was stopped then,
+// whatever it ended with.
+func wasStoppedWith(p *v1.Pod, name string) bool {
+	isIt := func(c v1.Container) bool { return c.Name == name && defaults.IsSidecar(&c) }
+	return p.Status.Phase == v1.PodSucceeded && slices.ContainsFunc(p.Spec.InitContainers, isIt)
 }
 
 // containerWords returns nothing for a container that is well or on its way, or that was told to

@@ -58,7 +58,8 @@ func Summarize(p *v1.Pod, now time.Time) Summary {
 	}
 }
 
-// startingWord returns how far the init containers are, while they are not done.
+// startingWord returns how far the init containers are, while they are not done. A sidecar of a pod that has
+// ended was stopped with it, and says nothing of it (kubectl: the same).
 func startingWord(p *v1.Pod) (word string, starting bool) {
 	for i, c := range p.Spec.InitContainers {
 		s, ok := StatusOf(p.Status.InitContainerStatuses, c.Name)
@@ -70,7 +71,7 @@ func startingWord(p *v1.Pod) (word string, starting bool) {
 		}
 		t := s.State.Terminated
 		switch {
-		case t != nil && t.ExitCode == 0, defaults.IsSidecar(&c) && s.Started != nil && *s.Started:
+		case t != nil && t.ExitCode == 0, defaults.IsSidecar(&c) && (hasEnded(p) || s.Started != nil && *s.Started):
 			continue
 		case t != nil:
 			return "Init:" + EndWord(t), true
@@ -81,6 +82,10 @@ func startingWord(p *v1.Pod) (word string, starting bool) {
 		}
 	}
 	return "", false
+}
+
+func hasEnded(p *v1.Pod) bool {
+	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
 }
 
 // runningWord returns the word of the first container in trouble, else of the pod itself.
