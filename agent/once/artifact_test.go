@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
@@ -394,4 +395,21 @@ func TestASignalDuringACopyKillsWhatRuns(t *testing.T) {
 		t.Errorf("code %d after %s", code, took)
 	}
 	a.says("interrupted by SIGINT: kills what still runs")
+}
+
+// A container chooses the names of its files, and an error of the copy has them.
+func TestAnErrorOfACopyDoesNotReachTheTerminalRaw(t *testing.T) {
+	const name = "a\x1b[2J\n::error::b"
+	dir, to := t.TempDir(), t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, name), nil, 0o644), os.MkdirAll(filepath.Join(to, name, "x"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	s := &session{config: Config{Artifacts: []*Artifact{hostArtifact(dir, to)}}, progress: &progress{out: &said}}
+	if s.copyAll(t.Context()) {
+		t.Error("a file replaced a folder")
+	}
+	if text, one := strings.CutSuffix(said.String(), "\n"); !one || strings.ContainsFunc(text, unicode.IsControl) || !strings.Contains(text, "::error::b") {
+		t.Errorf("it says %q", said.String())
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"monopod/agent/print"
 )
 
 // standing is how long a text must hold before it is printed: what passes at once is not worth a
@@ -35,7 +37,13 @@ type notice struct {
 	printed bool
 }
 
+// print prints a line. Errors may name what containers have made, and so are cleaned here.
 func (p *progress) print(format string, args ...any) {
+	for k := range args {
+		if err, is := args[k].(error); is {
+			args[k] = print.OneLine(err.Error())
+		}
+	}
 	fmt.Fprintf(p.out, "monopod: "+format+"\n", args...)
 }
 
