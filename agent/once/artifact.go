@@ -83,9 +83,9 @@ func containerOf(s *v1.PodSpec, name string) *v1.Container {
 	return nil
 }
 
-// below returns the rest of a path in a folder.
+// below returns the rest of a path in the folder of a mount, which may be relative to the root folder.
 func below(dir, name string) (rest string, ok bool) {
-	if dir = path.Clean(dir); dir == name {
+	if dir = path.Join("/", dir); dir == name {
 		return ".", true
 	}
 	return strings.CutPrefix(name, strings.TrimSuffix(dir, "/")+"/")

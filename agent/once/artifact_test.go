@@ -31,7 +31,8 @@ func artifactPod(host string) *v1.Pod {
 		{Name: "info", VolumeSource: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{}}},
 	}
 	p.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{
-		{Name: "out", MountPath: "/out"}, {Name: "host", MountPath: "/out/host/", SubPath: "a/b"}, {Name: "info", MountPath: "/info"}, {Name: "out", MountPath: "/x", SubPathExpr: "$(X)"}}
+		{Name: "out", MountPath: "/out"}, {Name: "host", MountPath: "/out/host/", SubPath: "a/b"}, {Name: "info", MountPath: "/info"}, {Name: "out", MountPath: "/x", SubPathExpr: "$(X)"},
+		{Name: "out", MountPath: "rel/dir", SubPath: "r"}}
 	return p
 }
 
@@ -40,6 +41,7 @@ func TestAnArtifactLiesInAVolume(t *testing.T) {
 		{"job/c:/out=d", "out", ".", ""},
 		{"job:/out/sub/r.xml=d", "out", "sub/r.xml", ""},
 		{"default/job/c:/out/host/x=d", "host", "a/b/x", ""},
+		{"job/c:/rel/dir/x=d", "out", "r/x", ""}, // the root folder is what a relative path is of
 		{"job/c:/outer=d", "monopod-artifact-3", "", ""},
 		{"job/i:/out=d", "monopod-artifact-3", "", ""},
 		{"job/c:/info/labels=d", "", "", "the path lies in the volume info"},
