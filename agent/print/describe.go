@@ -29,6 +29,15 @@ func PodsAs(w io.Writer, output string, pods []v1.Pod) error {
 	if len(pods) == 1 {
 		return As(w, output, pods[0])
 	}
+	return podListAs(w, output, pods)
+}
+
+// podListAs prints pods as a PodList in json or yaml. One of none has an empty list, as with kubectl, and
+// no null, which programs cannot loop over.
+func podListAs(w io.Writer, output string, pods []v1.Pod) error {
+	if pods == nil {
+		pods = []v1.Pod{}
+	}
 	return As(w, output, v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: pods})
 }
 

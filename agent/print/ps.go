@@ -10,7 +10,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/status"
 )
@@ -32,7 +31,7 @@ func Ps(w, notes io.Writer, l Listing, f Format) error {
 		return l.files(w, notes, f)
 	}
 	if f.Output == "json" || f.Output == "yaml" {
-		return As(w, f.Output, v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: l.Pods})
+		return podListAs(w, f.Output, l.Pods)
 	}
 	var out bytes.Buffer
 	var words []string
