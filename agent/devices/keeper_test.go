@@ -690,3 +690,35 @@ func TestNoKeeperGivesNothing(t *testing.T) {
 		t.Errorf("%+v, %v", g, err)
 	}
 }
+
+// It is counted from when its specification is there, which may be after the pod was admitted.
+func TestACDIDeviceOfAnnotationsThatComesLaterIsCounted(t *testing.T) {
+	m := newMachine(t)
+	k := m.keeper(Settings{SpecDirs: []string{m.dir}, Path: filepath.Join(m.dir, "devices"), Resources: map[string]Resource{serial: {CDI: []string{"example.com/gpu=0"}, Count: 1}}})
+	a, b := pod("a c=0"), pod("b c=1")
+	a.Annotations = map[string]string{"cdi.k8s.io/gpus": "example.com/gpu=0"}
+	if r := take(k, a); r != nil {
+		t.Fatal(r)
+	}
+	if got := m.given(k, a, 0); !strings.HasPrefix(got, "no CDI specification in") {
+		t.Errorf("given %s", got)
+	}
+	if err := os.WriteFile(filepath.Join(m.dir, "a.json"), []byte(`{"kind": "example.com/gpu", "devices": [{"name": "0"}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	k.Look()
+	if got := m.given(k, a, 0); got != "example.com/gpu=0" {
+		t.Errorf("given %s", got)
+	}
+	if k.Room(b) == nil {
+		t.Error("another pod gets it, too")
+	}
+	k.Keep("default/a", nil)
+	if r := take(k, b); r != nil {
+		t.Error(r)
+	}
+	take(k, a)
+	if got := m.given(k, a, 0); !strings.HasPrefix(got, "the device example.com/gpu=0 is not free") {
+		t.Errorf("given %s", got)
+	}
+}
