@@ -405,3 +405,21 @@ func TestAnUpdateInPlaceNeedsTheDevicesOfWhatStartsAlone(t *testing.T) {
 		r.expect("default/web-n/other", "default/web-n/c")
 	})
 }
+
+// A container whose own device is gone starts as soon as another one of its resource is free.
+func TestAContainerWithoutItsDeviceStartsWhenOneIsFreed(t *testing.T) {
+	onDevices(t, func(r *rig) {
+		r.connects("tty0", "/dev/null")
+		r.connects("tty1", "/dev/zero")
+		a, b := usesSerial("a", "img:1"), usesSerial("b", "img:1")
+		r.want(a)
+		r.want(a, b)
+		r.disconnects("tty0")
+		r.Exit("default/a-n/c", 1)
+		r.after(20 * time.Minute)
+		r.waits("default/a-n", "c", "CreateContainerConfigError")
+		r.want(a)
+		r.after(2 * time.Second)
+		r.hasDevices("a", "/dev/zero as dev/tty1 rw")
+	})
+}

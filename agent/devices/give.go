@@ -64,8 +64,8 @@ func (k *Keeper) assign(p *v1.Pod, container string) ([]devicename.Device, error
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	next, all, err := k.chosen(p, container, requests)
-	if err == nil && k.set(next) {
-		k.came.Wake() // what it had before may be free
+	if err == nil {
+		k.set(next)
 	}
 	return all, err
 }

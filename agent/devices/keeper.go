@@ -161,15 +161,17 @@ func (k *Keeper) KeepAll(known map[string][]string) {
 	k.set(next)
 }
 
-// set makes a table the present one, and reports whether it is another. The caller has the lock.
-func (k *Keeper) set(next *Table) bool {
+// set makes a table the present one. Containers may wait for what it frees. The caller has the lock.
+func (k *Keeper) set(next *Table) {
 	same := func(a, b share) bool { return slices.Equal(a.ids, b.ids) && a.turn == b.turn }
 	if maps.EqualFunc(k.table.held, next.held, same) {
-		return false
+		return
+	}
+	if k.table.hasMoreThan(next) {
+		k.came.Wake()
 	}
 	k.table = next
 	k.woken.Wake()
-	return true
 }
 
 // save writes the file if the assignments have changed.

@@ -266,6 +266,16 @@ func (t *Table) keep(pod string, versions []string) (freed bool) {
 	return freed
 }
 
+// hasMoreThan reports whether a request has a device that it does not have in another table.
+func (t *Table) hasMoreThan(other *Table) bool {
+	for h, s := range t.held {
+		if slices.ContainsFunc(s.ids, func(id string) bool { return !slices.Contains(other.held[h].ids, id) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // ReasonInUse is the reason of a pod that waits for a device that it requests by its name.
 const ReasonInUse = "DeviceInUse"
 
