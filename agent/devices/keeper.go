@@ -147,6 +147,30 @@ func (k *Keeper) Keep(pod string, versions []string) (freed bool) {
 	return freed
 }
 
+// Clear frees what the versions of a pod had before their requests changed, and reports whether they
+// had any: no container runs with it any more.
+func (k *Keeper) Clear(pod string) (freed bool) {
+	if !k.Counts() {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	next := k.table.clone()
+	freed = next.clear(pod)
+	k.set(next)
+	return freed
+}
+
+// IsLeaving reports whether Clear would free anything.
+func (k *Keeper) IsLeaving(pod string) bool {
+	if !k.Counts() {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.table.clone().clear(pod)
+}
+
 // KeepAll frees the devices of all versions but these, by the names of their pods.
 func (k *Keeper) KeepAll(known map[string][]string) {
 	if !k.Counts() {

@@ -329,6 +329,7 @@ func TestTheSameVersionWithOtherRequests(t *testing.T) {
 			t.Error(r)
 		}
 		m.expect(k, p, row.want)
+		k.Clear("default/a")
 		if n := len(k.table.held); (n == 0) != (row.want == "") {
 			t.Errorf("%s: %d requests have something", row.requests, n)
 		}
