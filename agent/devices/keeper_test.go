@@ -286,6 +286,27 @@ func TestADeviceOfAFormerPathIsStillHeld(t *testing.T) {
 	}
 }
 
+// A link comes after the device, as udev makes it, and stands before the device in the settings.
+func TestADeviceWithALinkThatCameLaterIsReportedOnce(t *testing.T) {
+	m := newMachine(t, "tty0=null")
+	link := filepath.Join(m.dir, "modem")
+	k := m.keeper(m.settings(func(r *Resource) { r.Paths = append([]string{link}, r.Paths...) }))
+	a := pod("a c=1")
+	take(k, a)
+	m.connect("modem=null")
+	k.Look()
+	if got, want := fmt.Sprint(k.List()), fmt.Sprintf("[{%s %s false [default/a/c]}]", serial, link); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := k.Allocatable()[serial]; !slices.Equal(got, []string{link}) {
+		t.Errorf("allocatable are %s", got)
+	}
+	m.expect(k, a, "c modem")
+	if got := m.given(k, a, 0); got != "/dev/null as tty0 rw" {
+		t.Errorf("given %s", got)
+	}
+}
+
 // The next agent has other settings, by which the device is of another resource. What runs keeps it; a
 // container that is made again gets a device of its own resource.
 func TestADeviceThatIsOfAnotherResourceNow(t *testing.T) {
