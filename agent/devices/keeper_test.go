@@ -593,6 +593,17 @@ func TestWhatIsRequestedByName(t *testing.T) {
 	}
 }
 
+// What is requested by name needs a number, which is no count.
+func TestZeroOfADeviceRequestsNothing(t *testing.T) {
+	m := newMachine(t, "fuse=zero")
+	k := m.keeper(m.settings())
+	p := pod("a c=0")
+	p.Spec.Containers[0].Resources.Limits[v1.ResourceName("podman.io/device="+m.dir+"/fuse")] = resource.MustParse("0")
+	if got := m.given(k, p, 0); got != "" || k.Concern(p) {
+		t.Errorf("given %s", got)
+	}
+}
+
 // A device of the settings is counted, too, where a container names it by a link that they do not have.
 // The link is followed when the container is made, not in the sync loop.
 func TestALinkToADeviceOfTheSettingsIsCounted(t *testing.T) {
