@@ -405,3 +405,48 @@ func TestAnUpdateInPlaceNeedsTheDevicesOfWhatStartsAlone(t *testing.T) {
 		r.expect("default/web-n/other", "default/web-n/c")
 	})
 }
+
+// What a version has is free once its containers are gone, and no sooner, although the next one has its
+// uid: they may take their grace period, also over a restart of the agent.
+func TestAVersionOfTheSameUIDFreesNoDeviceThatIsInUse(t *testing.T) {
+	for name, next := range map[string]string{"in place": manifest("a", "stubborn:1"), "replaced": manifest("a", "stubborn:1", "hostNetwork: true")} {
+		t.Run(name, func(t *testing.T) {
+			onDevices(t, func(r *rig) {
+				r.Program("stubborn:1", critest.Runs().IgnoresTerm())
+				r.connects("tty0", "/dev/null")
+				pinned := func(text string) string { return strings.Replace(text, "name: a}", "name: a, uid: one}", 1) }
+				b := usesSerial("b", "img:1")
+				r.want(pinned(usesSerial("a", "stubborn:1")))
+				r.want(pinned(next))
+				r.want(pinned(next), b)
+				r.wantRefused("default/b-n", "OutOfexample.com/serial")
+				r.hasDevices("a", "/dev/null as dev/tty0 rw")
+				r.kill()
+				r.start()
+				r.want(pinned(next), b)
+				r.wantRefused("default/b-n", "OutOfexample.com/serial")
+				r.after(31 * time.Second)
+				r.hasDevices("a", "")
+				r.hasDevices("b", "/dev/null as dev/tty0 rw")
+			})
+		})
+	}
+}
+
+// A container whose own device is gone starts as soon as another one of its resource is free.
+func TestAContainerWithoutItsDeviceStartsWhenOneIsFreed(t *testing.T) {
+	onDevices(t, func(r *rig) {
+		r.connects("tty0", "/dev/null")
+		r.connects("tty1", "/dev/zero")
+		a, b := usesSerial("a", "img:1"), usesSerial("b", "img:1")
+		r.want(a)
+		r.want(a, b)
+		r.disconnects("tty0")
+		r.Exit("default/a-n/c", 1)
+		r.after(20 * time.Minute)
+		r.waits("default/a-n", "c", "CreateContainerConfigError")
+		r.want(a)
+		r.after(2 * time.Second)
+		r.hasDevices("a", "/dev/zero as dev/tty1 rw")
+	})
+}

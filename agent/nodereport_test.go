@@ -65,6 +65,20 @@ func (r *rig) nodeSays(kind v1.NodeConditionType, status v1.ConditionStatus, rea
 	}
 }
 
+// The runtime is back at the next call, as after an upgrade that was fast.
+func TestTheNodeHasTheVersionOfARuntimeThatWasNeverMissed(t *testing.T) {
+	live(t, func(r *rig) {
+		defer r.reporter(func(*node.Reporter) {})()
+		r.settle()
+		r.SetCRIO("2.1.0", false, "")
+		r.Restart()
+		r.after(time.Minute)
+		if got := r.store.Node().Status.NodeInfo.ContainerRuntimeVersion; got != "critest://2.1.0" {
+			r.Errorf("the runtime is reported as %s", got)
+		}
+	})
+}
+
 func TestTheNodeFollowsItsRuntime(t *testing.T) {
 	live(t, func(r *rig) {
 		defer r.reporter(func(*node.Reporter) {})()

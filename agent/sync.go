@@ -551,7 +551,8 @@ func (l *syncLoop) handleState(now worker.State) {
 	}
 	if now.Cleared {
 		l.apply.setReady(r, now.Ready && (r.sent.Next == nil || r.Lasting))
-		l.table.Update(now.Key, r.sent.Halted.Reason == "" || r.Seen.Idle, now.Ended)
+		isCleared := !now.RunsFormer && (r.sent.Halted.Reason == "" || r.Seen.Idle)
+		l.table.Update(now.Key, isCleared, now.Ended)
 	}
 }
 

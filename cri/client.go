@@ -110,6 +110,15 @@ func (c *Client) Endpoint() string {
 	return "unix://" + strings.Join(c.dialer.paths, " or unix://")
 }
 
+// Connections returns how many connections Dial's client has had. Behind another one there may be another
+// version of the runtime, or one with other settings, although no call has failed.
+func (c *Client) Connections() int64 {
+	if c.dialer == nil {
+		return 0
+	}
+	return c.dialer.made.Load()
+}
+
 // settle keeps the client with the runtime that has told its version.
 func (c *Client) settle() {
 	if c.dialer != nil {
@@ -125,6 +134,7 @@ type dialer struct {
 	paths    []string
 	last     atomic.Pointer[string] // of the last connection
 	answered atomic.Bool            // by the runtime of the last connection
+	made     atomic.Int64           // connections
 }
 
 // candidates returns the sockets to try.
@@ -141,6 +151,7 @@ func (d *dialer) dial(ctx context.Context, _ string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 		if err == nil {
 			d.last.Store(&path)
+			d.made.Add(1)
 			return conn, nil
 		}
 		if errno := syscall.Errno(0); errors.As(err, &errno) {

@@ -51,6 +51,11 @@ func (s *Table) Assign(c *pinning.Keeper, d *devices.Keeper, checkpoints []*chec
 	for _, p := range all {
 		s.reserveOwn(s.entries[p.Key()])
 	}
+	for key, at := range s.entries {
+		if d.IsLeaving(key.String()) {
+			at.leaving = append(at.leaving, claims{}) // until Update tells that it is gone
+		}
+	}
 }
 
 // hold records which versions may have CPUs and devices of their own, and frees those of all others.
@@ -186,4 +191,5 @@ func (s *Table) clearOwn(key manifests.Key, at *entry) {
 	}
 	at.holder = stays
 	s.freeOwn(key, stays, gone)
+	s.freed = s.devices.Clear(key.String()) || s.freed
 }

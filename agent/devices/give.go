@@ -64,8 +64,8 @@ func (k *Keeper) assign(p *v1.Pod, container string) ([]devicename.Device, error
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	next, all, err := k.chosen(p, container, requests)
-	if err == nil && k.set(next) {
-		k.came.Wake() // what it had before may be free
+	if err == nil {
+		k.set(next)
 	}
 	return all, err
 }
@@ -90,7 +90,8 @@ func (k *Keeper) chosen(p *v1.Pod, container string, requests []Request) (next *
 	next = k.table.clone()
 	next.replaceMissing(pod, version, container)
 	for at, r := range requests {
-		if r.Container != container {
+		isOf := r.Container == container || r.Container == "" // what the pod has for all was not there when it was admitted
+		if !isOf {
 			continue
 		}
 		if refusal := next.assign(pod, version, requests, at); refusal != nil {

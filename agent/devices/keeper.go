@@ -147,6 +147,30 @@ func (k *Keeper) Keep(pod string, versions []string) (freed bool) {
 	return freed
 }
 
+// Clear frees what the versions of a pod had before their requests changed, and reports whether they
+// had any: no container runs with it any more.
+func (k *Keeper) Clear(pod string) (freed bool) {
+	if !k.Counts() {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	next := k.table.clone()
+	freed = next.clear(pod)
+	k.set(next)
+	return freed
+}
+
+// IsLeaving reports whether Clear would free anything.
+func (k *Keeper) IsLeaving(pod string) bool {
+	if !k.Counts() {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.table.clone().clear(pod)
+}
+
 // KeepAll frees the devices of all versions but these, by the names of their pods.
 func (k *Keeper) KeepAll(known map[string][]string) {
 	if !k.Counts() {
@@ -161,15 +185,17 @@ func (k *Keeper) KeepAll(known map[string][]string) {
 	k.set(next)
 }
 
-// set makes a table the present one, and reports whether it is another. The caller has the lock.
-func (k *Keeper) set(next *Table) bool {
+// set makes a table the present one. Containers may wait for what it frees. The caller has the lock.
+func (k *Keeper) set(next *Table) {
 	same := func(a, b share) bool { return slices.Equal(a.ids, b.ids) && a.turn == b.turn }
 	if maps.EqualFunc(k.table.held, next.held, same) {
-		return false
+		return
+	}
+	if k.table.hasMoreThan(next) {
+		k.came.Wake()
 	}
 	k.table = next
 	k.woken.Wake()
-	return true
 }
 
 // save writes the file if the assignments have changed.

@@ -286,6 +286,27 @@ func TestADeviceOfAFormerPathIsStillHeld(t *testing.T) {
 	}
 }
 
+// A link comes after the device, as udev makes it, and stands before the device in the settings.
+func TestADeviceWithALinkThatCameLaterIsReportedOnce(t *testing.T) {
+	m := newMachine(t, "tty0=null")
+	link := filepath.Join(m.dir, "modem")
+	k := m.keeper(m.settings(func(r *Resource) { r.Paths = append([]string{link}, r.Paths...) }))
+	a := pod("a c=1")
+	take(k, a)
+	m.connect("modem=null")
+	k.Look()
+	if got, want := fmt.Sprint(k.List()), fmt.Sprintf("[{%s %s false [default/a/c]}]", serial, link); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := k.Allocatable()[serial]; !slices.Equal(got, []string{link}) {
+		t.Errorf("allocatable are %s", got)
+	}
+	m.expect(k, a, "c modem")
+	if got := m.given(k, a, 0); got != "/dev/null as tty0 rw" {
+		t.Errorf("given %s", got)
+	}
+}
+
 // The next agent has other settings, by which the device is of another resource. What runs keeps it; a
 // container that is made again gets a device of its own resource.
 func TestADeviceThatIsOfAnotherResourceNow(t *testing.T) {
@@ -329,6 +350,7 @@ func TestTheSameVersionWithOtherRequests(t *testing.T) {
 			t.Error(r)
 		}
 		m.expect(k, p, row.want)
+		k.Clear("default/a")
 		if n := len(k.table.held); (n == 0) != (row.want == "") {
 			t.Errorf("%s: %d requests have something", row.requests, n)
 		}
@@ -571,6 +593,17 @@ func TestWhatIsRequestedByName(t *testing.T) {
 	}
 }
 
+// What is requested by name needs a number, which is no count.
+func TestZeroOfADeviceRequestsNothing(t *testing.T) {
+	m := newMachine(t, "fuse=zero")
+	k := m.keeper(m.settings())
+	p := pod("a c=0")
+	p.Spec.Containers[0].Resources.Limits[v1.ResourceName("podman.io/device="+m.dir+"/fuse")] = resource.MustParse("0")
+	if got := m.given(k, p, 0); got != "" || k.Concern(p) {
+		t.Errorf("given %s", got)
+	}
+}
+
 // A device of the settings is counted, too, where a container names it by a link that they do not have.
 // The link is followed when the container is made, not in the sync loop.
 func TestALinkToADeviceOfTheSettingsIsCounted(t *testing.T) {
@@ -688,5 +721,37 @@ func TestNoKeeperGivesNothing(t *testing.T) {
 	g, err := k.Give(p, &p.Spec.Containers[0])
 	if k.Room(p) != nil || take(k, p) != nil || k.Keep("default/a", nil) || k.LookAt(p, podspec.AllContainers(p)) != nil || err != nil || len(g.Devices)+len(g.CDI)+len(k.List())+len(k.Capacity(1)) > 0 || k.Came() != nil {
 		t.Errorf("%+v, %v", g, err)
+	}
+}
+
+// It is counted from when its specification is there, which may be after the pod was admitted.
+func TestACDIDeviceOfAnnotationsThatComesLaterIsCounted(t *testing.T) {
+	m := newMachine(t)
+	k := m.keeper(Settings{SpecDirs: []string{m.dir}, Path: filepath.Join(m.dir, "devices"), Resources: map[string]Resource{serial: {CDI: []string{"example.com/gpu=0"}, Count: 1}}})
+	a, b := pod("a c=0"), pod("b c=1")
+	a.Annotations = map[string]string{"cdi.k8s.io/gpus": "example.com/gpu=0"}
+	if r := take(k, a); r != nil {
+		t.Fatal(r)
+	}
+	if got := m.given(k, a, 0); !strings.HasPrefix(got, "no CDI specification in") {
+		t.Errorf("given %s", got)
+	}
+	if err := os.WriteFile(filepath.Join(m.dir, "a.json"), []byte(`{"kind": "example.com/gpu", "devices": [{"name": "0"}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	k.Look()
+	if got := m.given(k, a, 0); got != "example.com/gpu=0" {
+		t.Errorf("given %s", got)
+	}
+	if k.Room(b) == nil {
+		t.Error("another pod gets it, too")
+	}
+	k.Keep("default/a", nil)
+	if r := take(k, b); r != nil {
+		t.Error(r)
+	}
+	take(k, a)
+	if got := m.given(k, a, 0); !strings.HasPrefix(got, "the device example.com/gpu=0 is not free") {
+		t.Errorf("given %s", got)
 	}
 }

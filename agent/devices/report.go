@@ -36,11 +36,22 @@ func (t *Table) withHeld(resource string, ids map[string]bool) map[string]bool {
 	for h, s := range t.held {
 		if h.Resource == resource {
 			for _, id := range s.ids {
-				all[id] = true
+				all[t.currentID(resource, id)] = true
 			}
 		}
 	}
 	return all
+}
+
+// currentID returns the ID under which a resource has a device now; a container may have it by another
+// path.
+func (t *Table) currentID(resource, id string) string {
+	for _, d := range t.machine.of[resource] {
+		if t.has([]string{id}, d) {
+			return d.ID
+		}
+	}
+	return id
 }
 
 // holders returns the containers, and pods, that have a device, by whatever path.
@@ -67,7 +78,9 @@ func (k *Keeper) Own(pod, uid, container string) map[string][]string {
 			if all == nil {
 				all = map[string][]string{}
 			}
-			all[h.Resource] = s.ids
+			for _, id := range s.ids {
+				all[h.Resource] = append(all[h.Resource], k.table.currentID(h.Resource, id))
+			}
 		}
 	}
 	return all

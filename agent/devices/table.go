@@ -17,7 +17,8 @@ type Table struct {
 }
 
 // holding is a request that got its devices. Two versions of a pod never run at the same time: all
-// of them together have what the largest has.
+// of them together have what the largest has. What a version of the same uid does not request any
+// more is that of another version, see leaving.
 type holding struct {
 	Pod       string // namespace/name
 	Version   string // uid, or what stands for it
@@ -36,6 +37,10 @@ type turn struct {
 	at   int  // its place among the containers of the pod, in the order of their starts
 	ends bool // before those after it start
 }
+
+// leaving follows the uid of a version in the name of what that had before its requests changed:
+// containers may still run with it.
+const leaving = " leaving"
 
 // newTable returns the table of a machine without pods.
 func newTable(s Settings, m *Machine) *Table {
@@ -70,8 +75,8 @@ func (t *Table) admit(pod, version string, all []Request) *Refusal {
 	return nil
 }
 
-// keepRequested frees what a version has and does not request. What it has of a resource that the
-// settings do not have any more is in use until its container is made again.
+// keepRequested takes what a version has and does not request from it. That is in use until clear, or,
+// of a resource that the settings do not have any more, until its container is made again.
 func (t *Table) keepRequested(pod, version string, all []Request) {
 	for h, s := range t.held {
 		if h.Pod != pod || h.Version != version {
@@ -82,12 +87,39 @@ func (t *Table) keepRequested(pod, version string, all []Request) {
 		switch {
 		case k < 0 && !isKnown && named(h.Resource) == nil:
 		case k < 0:
+			t.leave(h, s)
 			delete(t.held, h)
 		case len(s.ids) > all[k].Count:
-			s.ids = s.ids[:all[k].Count:all[k].Count]
+			n := all[k].Count
+			t.leave(h, share{s.ids[n:], s.turn})
+			s.ids = s.ids[:n:n]
 			t.held[h] = s
 		}
 	}
+}
+
+// leave keeps what a holding does not have any more.
+func (t *Table) leave(h holding, gone share) {
+	h.Version += leaving
+	ids := slices.Clone(t.held[h].ids)
+	for _, id := range gone.ids {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	t.held[h] = share{ids, gone.turn}
+}
+
+// clear frees what the versions of a pod had before their requests changed, and reports whether that
+// is anything.
+func (t *Table) clear(pod string) (freed bool) {
+	for h := range t.held {
+		if h.Pod == pod && strings.HasSuffix(h.Version, leaving) {
+			delete(t.held, h)
+			freed = true
+		}
+	}
+	return freed
 }
 
 // assign gives one container what it requests of one resource.
@@ -258,12 +290,22 @@ func (t *Table) isHeld(pod, version string) bool {
 // keep frees what all versions of a pod have but these, and reports whether that is anything.
 func (t *Table) keep(pod string, versions []string) (freed bool) {
 	for h := range t.held {
-		if h.Pod == pod && !slices.Contains(versions, h.Version) {
+		if h.Pod == pod && !slices.Contains(versions, strings.TrimSuffix(h.Version, leaving)) {
 			delete(t.held, h)
 			freed = true
 		}
 	}
 	return freed
+}
+
+// hasMoreThan reports whether a request has a device that it does not have in another table.
+func (t *Table) hasMoreThan(other *Table) bool {
+	for h, s := range t.held {
+		if slices.ContainsFunc(s.ids, func(id string) bool { return !slices.Contains(other.held[h].ids, id) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // ReasonInUse is the reason of a pod that waits for a device that it requests by its name.

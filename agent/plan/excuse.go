@@ -29,6 +29,13 @@ func (s *Facts) FollowsDesired() bool {
 	return true
 }
 
+// RunsFormer reports whether containers of a former version with the desired pod's uid run still.
+func (s *Facts) RunsFormer() bool {
+	i := s.Instance()
+	isLive := i != nil && slices.ContainsFunc(i.Containers, func(n pleg.Container) bool { return n.Live() })
+	return isLive && !s.FollowsDesired()
+}
+
 // AwaitsImage reports whether a container of which this version has made none yet waits for its
 // image: it is being pulled, or will be pulled again. last is the last report of the pod.
 func (s *Facts) AwaitsImage(last *v1.PodStatus) bool {

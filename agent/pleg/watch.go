@@ -88,6 +88,8 @@ type Watch struct {
 	version  uint64      // of the index at the last relist; 0: there was none; of Run's goroutine
 	Streams  atomic.Bool // the runtime streams events
 
+	connection int64 // see cri.Client.Connections: the one whose runtime has told its version and settings; of Run's goroutine
+
 	fresh  bool // no relist since the runtime answers again; of Run's goroutine
 	breaks int  // breaks of the event stream in a row; of Run's goroutine
 
@@ -173,6 +175,7 @@ func (w *Watch) connect(ctx context.Context) error {
 		w.recordConditions(nil)
 		return err
 	}
+	w.connection = w.cri.Connections()
 	if err := w.checkStatus(ctx); err != nil {
 		return err
 	}
@@ -186,10 +189,14 @@ func (w *Watch) connect(ctx context.Context) error {
 	}
 	w.fresh = true
 	was := w.state
-	if was.Up {
+	if was.Up && was.Name == v.RuntimeName && was.Version == v.RuntimeVersion {
 		return nil
 	}
 	w.set(status.Runtime{Up: true, Endpoint: w.cri.Endpoint(), Name: v.RuntimeName, Version: v.RuntimeVersion, Since: time.Now()})
+	if was.Up {
+		w.log.Info("runtime was exchanged", "runtime", v.RuntimeName, "version", v.RuntimeVersion, "former", was.Version)
+		return nil
+	}
 	w.log.Info("runtime answers", "runtime", v.RuntimeName, "version", v.RuntimeVersion, "endpoint", w.cri.Endpoint(), "after", time.Since(was.Since).Round(time.Millisecond))
 	w.recordReady(v1.EventTypeNormal, "NodeReady")
 	return nil
@@ -302,6 +309,9 @@ func (w *Watch) follow(ctx context.Context) error {
 	}
 }
 
+// errReconnected ends follow: the runtime may have restarted between two calls.
+var errReconnected = errors.New("there is another connection to the runtime")
+
 // relist lists the runtime in two calls and publishes the result. One without a change costs almost
 // nothing.
 func (w *Watch) relist(ctx context.Context) error {
@@ -309,6 +319,9 @@ func (w *Watch) relist(ctx context.Context) error {
 	version, err := w.Lister.List(ctx)
 	w.Metrics.Relist(last, start, err)
 	w.relisted = start
+	if err == nil && w.cri.Connections() != w.connection {
+		err = errReconnected
+	}
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ type State struct {
 	Key        manifests.Key
 	UID        types.UID // of the desired pod, "" without one
 	Generation uint64    // of the update
-	Cleared    bool      // nothing of previous versions is left
+	Cleared    bool      // nothing of previous versions is left, but what has the uid of the desired pod
+	RunsFormer bool      // containers of a previous version with that uid run still
 	Ended      bool      // the desired pod has ended and is not restarted
 	Ready      bool      // pods that start after the desired pod may start
 	Gone       bool      // nothing is left, and no pod is desired
@@ -41,7 +42,7 @@ type State struct {
 func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 	now := State{Key: r.pod.key, Generation: r.pod.current.Generation, Cleared: len(s.Leaving()) == 0}
 	if s.Pod != nil {
-		now.UID = s.Pod.UID
+		now.UID, now.RunsFormer = s.Pod.UID, s.RunsFormer()
 		now.Ended = now.Cleared && s.Checkpoint().Ended() != ""
 		now.Halted = s.IsHalted()
 		now.Ready = now.Cleared && s.Halted.Reason == "" && podstatus.IsReady(r.lastStatus(string(s.Pod.UID)))
