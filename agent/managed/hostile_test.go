@@ -185,12 +185,54 @@ func TestAServiceThatWasStartedAndNotNotedIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.note(identity{Boot: bootID(), Unit: p.Unit}); err != nil { // as before systemd has started it
+	boot, err := bootID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.note(identity{Boot: boot, Unit: p.Unit}); err != nil { // as before systemd has started it
 		t.Fatal(err)
 	}
 	next, err := r.takeOver(t.Context())
 	if err != nil || next == nil || next.PID != p.PID {
 		t.Errorf("taken over is %+v (%v), want process %d", next, err, p.PID)
+	}
+}
+
+// One containerd runs in a folder. While it cannot be seen whether it does, as where the agent has no file
+// descriptor left, another one is not started, and what it has in this boot is not removed.
+func TestWhatMayRunIsNotStartedAgain(t *testing.T) {
+	r := sleeper(t, false)
+	if err := r.spawn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, r.process.PID)
+	state := r.file("state", "of-this-boot")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	next := &Runtime{settings: r.settings, dir: r.dir, binary: r.binary}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none := limit
+	none.Cur = 0
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	blind, unseen := next.takeOver(t.Context())
+	forgot := next.forgetFormerBoot(t.Context())
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if blind != nil || !errors.Is(unseen, unix.EMFILE) || !errors.Is(forgot, unix.EMFILE) {
+		t.Errorf("without file descriptors: %+v, %v, %v", blind, unseen, forgot)
+	}
+	if _, err := os.Stat(state); err != nil {
+		t.Errorf("what it has in this boot: %v", err)
+	}
+	if p, err := next.takeOver(t.Context()); err != nil || p == nil || p.PID != r.process.PID {
+		t.Errorf("taken over is %+v (%v), want process %d", p, err, r.process.PID)
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 // LogOf returns where the log of the runtime in a root dir is: a file, or the command that shows it.
 func LogOf(root string) string {
 	r := &Runtime{dir: filepath.Join(root, Folder)}
-	i, _ := r.noted()
+	i, _, _ := r.noted()
 	if i.Unit != "" {
 		return "journalctl --unit " + i.Unit
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +45,11 @@ func identify(pid int) (identity, error) {
 		return identity{}, err
 	}
 	started, err := startTime(string(b))
-	return identity{PID: pid, Started: started, Boot: bootID()}, err
+	if err != nil {
+		return identity{}, err
+	}
+	boot, err := bootID()
+	return identity{PID: pid, Started: started, Boot: boot}, err
 }
 
 // startTime reads the time of a process's start from its stat file. The name of the process, in
@@ -57,9 +62,22 @@ func startTime(stat string) (uint64, error) {
 	return strconv.ParseUint(fields[19], 10, 64) // the 22nd of all
 }
 
-func bootID() string {
-	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(b))
+func bootID() (string, error) {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(b)), err
+}
+
+// exists reports whether the process still exists. An error is why that is not known.
+func (i identity) exists() (bool, error) {
+	now, err := identify(i.PID)
+	now.Unit = i.Unit
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH): // the latter as it goes
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return now == i, nil
 }
 
 // open returns the process if it still exists.
@@ -145,10 +163,17 @@ func (p *process) stop(patience time.Duration) {
 
 const identityFile = "process.json"
 
-// noted returns the process that was started here last, also by a former agent.
-func (r *Runtime) noted() (i identity, known bool) {
+// noted returns the process that was started here last, also by a former agent; not known: there was
+// none, or a power cut took the note with the process. An error is why the note could not be read.
+func (r *Runtime) noted() (i identity, known bool, err error) {
 	b, err := os.ReadFile(r.file(identityFile))
-	return i, err == nil && json.Unmarshal(b, &i) == nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return i, false, nil
+	case err != nil:
+		return i, false, err
+	}
+	return i, json.Unmarshal(b, &i) == nil, nil
 }
 
 // note records which process was started here, or in which unit one is about to be.
@@ -160,11 +185,12 @@ func (r *Runtime) note(i identity) error {
 	return disk.WriteFile(r.file(identityFile), append(b, '\n'), 0o600)
 }
 
-// takeOver returns the containerd that a former agent left running; nil: there is none.
+// takeOver returns the containerd that a former agent left running; nil: there is none. While that is
+// not known, it is an error: two of them would have the same folders.
 func (r *Runtime) takeOver(ctx context.Context) (*process, error) {
-	i, known := r.noted()
-	if !known {
-		return nil, nil
+	i, known, err := r.noted()
+	if err != nil || !known {
+		return nil, err
 	}
 	if i.PID == 0 { // that agent was killed while systemd started it
 		pid, err := mainPID(ctx, i.Unit)
@@ -173,8 +199,16 @@ func (r *Runtime) takeOver(ctx context.Context) (*process, error) {
 		}
 		return r.adopt(pid, i.Unit)
 	}
+	exists, err := i.exists()
+	if err != nil || !exists {
+		return nil, err
+	}
 	p, err := i.open()
-	if err != nil || p.ended() {
+	if err != nil {
+		return nil, err
+	}
+	if p.ended() {
+		p.fd.Close()
 		return nil, nil
 	}
 	r.settings.Log.Info("managed runtime is taken over", "pid", i.PID)
@@ -293,7 +327,7 @@ func withoutSystemd(env []string) []string {
 // is.
 func (r *Runtime) lastWords() string {
 	if r.settings.Service {
-		i, _ := r.noted()
+		i, _, _ := r.noted()
 		return "see journalctl --unit " + cmp.Or(i.Unit, r.units())
 	}
 	b, err := os.ReadFile(r.file("log"))
@@ -320,9 +354,13 @@ func lastGrave(log string) string {
 // forgetFormerBoot removes what only has a meaning in the boot in which it was made: the state of
 // processes, which no longer exist, and the addresses of their pods.
 func (r *Runtime) forgetFormerBoot(ctx context.Context) error {
-	i, known := r.noted()
-	if !known || i.Boot == bootID() {
-		return nil
+	i, known, err := r.noted()
+	if err != nil || !known {
+		return err
+	}
+	boot, err := bootID()
+	if err != nil || i.Boot == boot {
+		return err
 	}
 	return errors.Join(disk.RemoveAll(ctx, r.file("state")), disk.RemoveAll(ctx, r.file(addresses)))
 }

@@ -23,14 +23,18 @@ import (
 // Remove ends the runtime and removes all that is left of it: processes of containers, mounts,
 // network and files. Pods should have been removed before, for their networks' sake.
 func (r *Runtime) Remove(ctx context.Context) error {
+	var err error
 	if r.process == nil {
-		r.process, _ = r.takeOver(ctx)
+		r.process, err = r.takeOver(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", r.Name(), err)
 	}
 	if r.process != nil {
 		r.process.stop(stopPatience)
 		r.process = nil
 	}
-	err := r.endShims()
+	err = r.endShims()
 	err = errors.Join(err, unmountBelow(r.dir), removeLink(bridge(r.dir)))
 	notes, _ := filepath.Glob("/var/lib/cni/results/" + bridge(r.dir) + "-*") // libcni's
 	for _, path := range notes {

@@ -49,7 +49,11 @@ const callPatience = 30 * time.Second
 // the agent does not have. The agent alone starts it again. KillMode leaves containers running.
 func (r *Runtime) spawnService(ctx context.Context) (*process, error) {
 	unit := r.newUnit()
-	if err := r.note(identity{Boot: bootID(), Unit: unit}); err != nil { // so that the next agent finds it
+	boot, err := bootID()
+	if err == nil {
+		err = r.note(identity{Boot: boot, Unit: unit}) // so that the next agent finds it
+	}
+	if err != nil {
 		return nil, err
 	}
 	args := []string{"--quiet", "--collect", "--unit", unit, "--description", "containerd of monopod",
