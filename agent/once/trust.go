@@ -109,9 +109,18 @@ func (d *runDir) left() bool {
 		return false
 	}
 	defer lock.Close()
-	// An empty lock belongs to a run that just starts: to hold it, even for a moment, would make
-	// that run fail.
-	return size > 0 && unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
+	return isFree(lock, size)
+}
+
+// isFree reports whether a run's process has gone and left this lock. An empty one belongs to a run that
+// just starts: to hold it, even for a moment, would make that run fail. One that is in no folder any more
+// was removed by its run, together with the dir, since it was opened here.
+func isFree(lock *os.File, size int64) bool {
+	if size == 0 || unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
+		return false
+	}
+	st, err := disk.StatOf(lock)
+	return err == nil && st.Nlink > 0
 }
 
 // checkParent refuses a folder in which any user can replace a run's root dir.

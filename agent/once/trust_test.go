@@ -249,3 +249,29 @@ func mkdir(path string) error  { return os.Mkdir(path, 0o700) }
 func linkTo(target string) func(string) error {
 	return func(path string) error { return os.Symlink(target, path) }
 }
+
+// A run that ends removes its dir, and then lets go of the lock: another one may have opened that just before.
+func TestALockThatItsRunRemovedIsNotLeft(t *testing.T) {
+	for _, removed := range []bool{false, true} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, lockName), []byte("4711\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := openRun(dir, os.Geteuid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		lock, size, err := d.open(lockName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Close()
+		if removed {
+			err = os.Remove(filepath.Join(dir, lockName))
+		}
+		if free := isFree(lock, size); err != nil || free == removed {
+			t.Errorf("removed %t (%v): free %t", removed, err, free)
+		}
+	}
+}
