@@ -51,8 +51,9 @@ func (s *Table) Assign(c *pinning.Keeper, d *devices.Keeper, checkpoints []*chec
 	for _, p := range all {
 		s.reserveOwn(s.entries[p.Key()])
 	}
+	leaving := d.Leaving()
 	for key, at := range s.entries {
-		if d.IsLeaving(key.String()) {
+		if leaving[key.String()] {
 			at.leaving = append(at.leaving, claims{}) // until Update tells that it is gone
 		}
 	}

@@ -133,9 +133,10 @@ func runOnce(c *cli.Context) (err error) {
 		Out: c.App.Writer, Err: c.App.ErrWriter, Colour: !c.Bool("no-color") && print.Colored(c.App.Writer, os.Getenv)}
 	if dir == "" { // first of all: what a former run wrote must not stand for this one
 		run.Pipeline = once.PipelineOf(os.Getenv, c.App.ErrWriter)
-		if run.Reports, err = reportsOf(c); err != nil {
-			return command.UsageError("%v", err)
-		}
+		run.Reports, err = reportsOf(c)
+	}
+	if err != nil {
+		return command.UsageError("%v", err)
 	}
 	if err := checkOnce(c); err != nil {
 		return unstarted(run, command.UsageError("%v", err))

@@ -161,14 +161,20 @@ func (k *Keeper) Clear(pod string) (freed bool) {
 	return freed
 }
 
-// IsLeaving reports whether Clear would free anything.
-func (k *Keeper) IsLeaving(pod string) bool {
+// Leaving returns the pods, by their names, of which Clear would free anything.
+func (k *Keeper) Leaving() map[string]bool {
 	if !k.Counts() {
-		return false
+		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.table.clone().clear(pod)
+	all := map[string]bool{}
+	for h := range k.table.held {
+		if h.isLeaving() {
+			all[h.Pod] = true
+		}
+	}
+	return all
 }
 
 // KeepAll frees the devices of all versions but these, by the names of their pods.

@@ -42,6 +42,8 @@ type turn struct {
 // containers may still run with it.
 const leaving = " leaving"
 
+func (h *holding) isLeaving() bool { return strings.HasSuffix(h.Version, leaving) }
+
 // newTable returns the table of a machine without pods.
 func newTable(s Settings, m *Machine) *Table {
 	return &Table{resources: s.Resources, dirs: s.SpecDirs, machine: m, held: map[holding]share{}}
@@ -114,7 +116,7 @@ func (t *Table) leave(h holding, gone share) {
 // is anything.
 func (t *Table) clear(pod string) (freed bool) {
 	for h := range t.held {
-		if h.Pod == pod && strings.HasSuffix(h.Version, leaving) {
+		if h.Pod == pod && h.isLeaving() {
 			delete(t.held, h)
 			freed = true
 		}
