@@ -1,12 +1,14 @@
 package manifests
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -33,7 +35,7 @@ func seedManifests(f *testing.F) {
 		}
 	}
 	for _, text := range []string{
-		"", "---", "a: b", "{}", "[]", "{", "\xff\xfe", "\xef\xbb\xbf", podYAML("a"), podYAML("a") + "---\n" + podYAML("b"),
+		"", "---", "a: b", "{}", "[]", "{", "\xff\xfe", "\xff\xfe) x\x00", "\xef\xbb\xbf", podYAML("a"), podYAML("a") + "---\n" + podYAML("b"),
 		"apiVersion: v1\nkind: List\nitems: &i\n- *i\n", "a: &a {<<: *a}", "a: &a [*a]", "? [a]\n: b", "!!binary x", "!!int abc", "!foo bar",
 		"apiVersion: v1\nkind: List\nitems:\n- &p\n  apiVersion: v1\n  kind: Pod\n  metadata: {name: a}\n  spec: {containers: [{name: c, image: i}]}\n- <<: *p\n  metadata: {name: b}\n",
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"j"},"spec":{"containers":[{"name":"c","image":"i","ports":[{"containerPort":80.0}]}]}}`,
@@ -58,10 +60,7 @@ func FuzzDecode(f *testing.F) {
 		if took := time.Since(started); took > 10*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		lines := 1
-		for _, br := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
-			lines += strings.Count(string(data), br)
-		}
+		lines := lineCount(data)
 		for _, p := range problems {
 			if p.File != "/m/x.yaml" || p.Line < 1 || p.Line > lines || p.Column < 1 || p.Message == "" {
 				t.Errorf("a problem of %d lines stands at %d:%d: %q", lines, p.Line, p.Column, p.Error())
@@ -81,6 +80,25 @@ func FuzzDecode(f *testing.F) {
 			again(t, p)
 		}
 	})
+}
+
+// lineCount returns how many lines a manifest has at most. YAML may be in UTF-16.
+func lineCount(data []byte) int {
+	text, units := string(data), make([]uint16, len(data)/2)
+	for mark, order := range map[string]binary.ByteOrder{"\xff\xfe": binary.LittleEndian, "\xfe\xff": binary.BigEndian} {
+		if strings.HasPrefix(text, mark) {
+			for i := range units {
+				units[i] = order.Uint16(data[2*i:])
+			}
+			text = string(utf16.Decode(units))
+			break
+		}
+	}
+	lines := 1
+	for _, br := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
+		lines += strings.Count(text, br)
+	}
+	return lines
 }
 
 // onlyEmptyLists: a list without items is no problem.
