@@ -16,6 +16,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/cri/critest"
 )
 
 // sleeper is a runtime of a root dir whose containerd is a program that only sleeps.
@@ -389,6 +391,39 @@ func TestSettingsAreOfTheVersionThatStarts(t *testing.T) {
 		if text, err := os.ReadFile(r.file("config.toml")); err != nil || !strings.HasPrefix(string(text), row.want) {
 			t.Errorf("%s was started with the settings of another version: %v\n%s", row.version, err, text)
 		}
+	}
+}
+
+// "Every retry has a count and a back-off": after a crash a containerd looks for its containers before it answers. If
+// that takes longer than it is waited for, the same time once more does not help.
+func TestOneThatDoesNotAnswerHasTwiceTheTimeNext(t *testing.T) {
+	r := sleeper(t, false)
+	r.network = network{confDir: machineConf, binDirs: []string{"/usr/lib/cni"}}
+	r.version = Version{1, 6, 0}
+	r.patience = 100 * time.Millisecond
+	for _, want := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond} {
+		err := r.Start(t.Context())
+		if r.process == nil {
+			t.Fatal(err)
+		}
+		r.process.stop(0)
+		r.process = nil
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has not answered for %s; the next one has %s: see %s", want, 2*want, r.file("log"))) {
+			t.Errorf("want an error after %s, got: %v", want, err)
+		}
+	}
+	r.patience = mostPatience - time.Second
+	played := critest.Start(t)
+	if err := os.Symlink(strings.TrimPrefix(played.Endpoint(), "unix://"), r.socket()); err != nil {
+		t.Fatal(err)
+	}
+	err := r.Start(t.Context())
+	if r.process == nil {
+		t.Fatal(err)
+	}
+	r.process.stop(0)
+	if err != nil || r.patience != startPatience {
+		t.Errorf("with an answer the next one has %s: %v", r.patience, err)
 	}
 }
 

@@ -44,9 +44,10 @@ type Runtime struct {
 	name     string // with the version that New found
 	version  Version
 	network  network
-	toml     string   // its settings, which are written when it starts
-	changed  bool     // they are others than those it was started with
-	process  *process // nil: none was started or taken over, or it has ended
+	toml     string        // its settings, which are written when it starts
+	changed  bool          // they are others than those it was started with
+	process  *process      // nil: none was started or taken over, or it has ended
+	patience time.Duration // with its next start; 0: startPatience
 
 	tried chan struct{} // closed after the first try to start it
 	first sync.Once     // closes it
@@ -254,22 +255,28 @@ func sleep(ctx context.Context, d time.Duration) {
 
 // How long the runtime may take, on a slow and busy machine.
 const (
-	startPatience = 2 * time.Minute
+	startPatience = 2 * time.Minute  // the first time
+	mostPatience  = 32 * time.Minute // after starts that had no answer
 	stopPatience  = 20 * time.Second
 	askEvery      = 50 * time.Millisecond
 )
 
-// answers waits until the runtime answers CRI, or ends.
+// answers waits until the runtime answers CRI, or ends. One that has not answered in time is started
+// again, and then has twice the time: after a crash it looks for its containers first, which takes a
+// slow machine with many of them minutes.
 func (r *Runtime) answers(ctx context.Context) error {
 	c, err := cri.Dial("unix://" + r.socket())
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	patience := cmp.Or(r.patience, startPatience)
+	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		if _, err = c.Version(ctx); err == nil {
+		_, err = c.Version(limited)
+		if err == nil {
+			r.patience = startPatience
 			return nil
 		}
 		if r.process.ended() {
@@ -278,7 +285,11 @@ func (r *Runtime) answers(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("it does not answer: %w", err)
 		}
-		sleep(ctx, askEvery)
+		if limited.Err() != nil {
+			r.patience = min(2*patience, mostPatience)
+			return fmt.Errorf("it has not answered for %s; the next one has %s: %s", patience, r.patience, r.lastWords())
+		}
+		sleep(limited, askEvery)
 	}
 }
 
