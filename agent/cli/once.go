@@ -250,6 +250,10 @@ func reportsOf(c *cli.Context) (all []once.Report, err error) {
 		if err != nil {
 			return nil, err
 		}
+		path := filepath.Clean(r.Path)
+		if slices.ContainsFunc(all, func(o once.Report) bool { return filepath.Clean(o.Path) == path }) {
+			return nil, fmt.Errorf("--report %q: another report goes to that file: give each a file of its own", text)
+		}
 		all = append(all, r)
 	}
 	return all, nil

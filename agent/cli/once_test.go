@@ -46,6 +46,7 @@ func TestOnceRefuses(t *testing.T) {
 		{"--timeout -1s DIR/good.yaml", "", "a time above 0"},
 		{"--exit-code-from jbo DIR/good.yaml", "", "there is job/c"},
 		{"--report html=x DIR/good.yaml", "", "choose junit or json"},
+		{"--report json=DIR/r --report junit=DIR/./r DIR/good.yaml", "", "another report goes to that file"},
 		{"--log-level loud DIR/good.yaml", "", "--log-level"},
 		{"--env 1x=y DIR/good.yaml", "", `--env "1x=y": write NAME=VALUE`},
 		{"--env-file DIR/none DIR/good.yaml", "", "--env-file: open DIR/none: no such file"},
