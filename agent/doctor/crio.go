@@ -22,12 +22,12 @@ func crioSettings(ctx context.Context, m *Machine) (found []Finding) {
 		return nil
 	}
 	if !info.CRIO.PodEvents {
-		found = append(found, warn("enable_pod_events = true below [crio.runtime] in a file in /etc/crio/crio.conf.d, then: systemctl restart crio",
+		found = append(found, warn("enable_pod_events = true below [crio.runtime] in a file in /etc/crio/crio.conf.d, and restart CRI-O",
 			"CRI-O sends no container events: monopod looks at all pods each second, and a crashed container starts up to a second later"))
 	}
 	crun := crunVersion(ctx, info.CRIO.RuntimePath)
 	if older(crun, 1, 15) && !older(m.version.RuntimeVersion, 1, 30) {
-		found = append(found, fail("install crun 1.15 or newer; or default_runtime = \"runc\" below [crio.runtime] in a file in /etc/crio/crio.conf.d, with runc installed, then: systemctl restart crio",
+		found = append(found, fail("install crun 1.15 or newer; or default_runtime = \"runc\" below [crio.runtime] in a file in /etc/crio/crio.conf.d, with runc installed, and restart CRI-O",
 			"%s is crun %s, which runs nothing that CRI-O %s makes (\"unknown version specified\")", info.CRIO.RuntimePath, crun, m.version.RuntimeVersion))
 	}
 	return found

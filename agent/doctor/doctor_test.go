@@ -131,7 +131,7 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		{"a runtime that is down", "runtime", func(p *patient) { p.runtime.Stop() }, Error, "", ""},
 		{"a runtime that is not ready", "runtime", func(p *patient) {
 			p.runtime.SetCondition(rt.RuntimeReady, false, "x", "its store is being repaired")
-		}, Error, "is not ready: its store is being repaired", "systemctl restart"},
+		}, Error, "is not ready: its store is being repaired", "containerd: restart containerd, and look at its log; CRI-O: restart crio, and look at its log"},
 		{"a managed runtime that is not ready", "runtime", func(p *patient) {
 			p.managed()
 			p.runtime.SetCondition(rt.RuntimeReady, false, "BrokenStore", "")
@@ -143,9 +143,13 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		}, Error, "no socket at unix:///nix/containerd/containerd.sock or unix:///nix/crio/crio.sock", "systemctl start crio, and look at journalctl --unit crio"},
 		{"runtimes that are installed and were stopped", "runtime", func(p *patient) {
 			p.elsewhere()
-			p.write("lib/systemd/system/crio.service", "")
+			p.write("usr/local/lib/systemd/system/crio.service", "")
 			p.write("etc/systemd/system/containerd.service", "")
 		}, Error, "no socket at", "systemctl start containerd, and look at journalctl --unit containerd; or systemctl start crio, and"},
+		{"a runtime that is installed and was stopped, without systemd", "runtime", func(p *patient) {
+			p.elsewhere()
+			p.write("etc/init.d/containerd", "")
+		}, Error, "no socket at", "start containerd, and look at its log"},
 		{"a managed runtime that is down with monopod", "runtime", func(p *patient) { p.managed(); p.runtime.Stop() }, Warning, "does not run, nor does monopod", "start monopod"},
 		{"a managed runtime that is down", "runtime", func(p *patient) { p.managed(); p.Up = true; p.runtime.Stop() }, Error, "the managed runtime does not answer", "root/containerd/log"},
 		{"a managed runtime of systemd's that is down", "runtime", func(p *patient) {
@@ -310,6 +314,7 @@ func TestRemediesAreThoseOfTheRuntime(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			p := healthy(t)
 			p.runtime.LikeCRIO()
+			p.write("usr/lib/systemd/system/crio.service", "")
 			row.make(p)
 			if found := p.found(row.check); len(found) != 1 || !strings.HasPrefix(found[0].Remedy, row.remedy) || strings.Contains(found[0].Remedy, "containerd") {
 				t.Errorf("found %+v", found)
@@ -318,12 +323,13 @@ func TestRemediesAreThoseOfTheRuntime(t *testing.T) {
 	}
 	p := healthy(t)
 	p.Endpoints = []string{"unix://" + p.write("containerd.sock", "")}
+	p.write("usr/local/lib/systemd/system/containerd.service", "") // where containerd's own manual puts it
 	p.runtime.Stop()
 	if found := p.found("runtime"); len(found) != 1 || found[0].Remedy != "systemctl restart containerd, and look at journalctl --unit containerd" {
 		t.Errorf("found %+v", found)
 	}
 	p.Endpoints = []string{"unix://" + p.write("cri.sock", "")}
-	if found := p.found("runtime"); len(found) != 1 || !strings.Contains(found[0].Remedy, "containerd: systemctl restart containerd") || !strings.Contains(found[0].Remedy, "; CRI-O: systemctl restart crio") {
+	if found := p.found("runtime"); len(found) != 1 || !strings.Contains(found[0].Remedy, "containerd: systemctl restart containerd") || !strings.Contains(found[0].Remedy, "; CRI-O: restart crio, and look at its log") {
 		t.Errorf("found %+v", found)
 	}
 }

@@ -22,7 +22,7 @@ const shutdownSeen = "var/lib/crio/clean.shutdown.supported"
 // wipedImages warns of images that do not outlive a power cut: crio wipe deletes all of them at a
 // boot before which CRI-O has not ended orderly (CRI-O, internal/criocli/wipe.go).
 func wipedImages(ctx context.Context, m *Machine) []Finding {
-	if _, err := os.Stat(m.file(shutdownSeen)); err != nil || m.runtimeName() != cri.CRIO || !m.enabledUnit("crio-wipe.service") {
+	if !m.hasFile(shutdownSeen) || m.runtimeName() != cri.CRIO || !m.enabledUnit("crio-wipe.service") {
 		return nil
 	}
 	return []Finding{warn(`systemctl disable crio-wipe.service; or clean_shutdown_file = "" below [crio] in a file in /etc/crio/crio.conf.d, then remove /`+shutdownSeen,

@@ -14,10 +14,7 @@ import (
 )
 
 // unified reports whether the machine has cgroup v2.
-func (m *Machine) unified() bool {
-	_, err := os.Stat(m.file("sys/fs/cgroup/cgroup.controllers"))
-	return err == nil
-}
+func (m *Machine) unified() bool { return m.hasFile("sys/fs/cgroup/cgroup.controllers") }
 
 // controllers checks whether limits can be enforced.
 func controllers(_ context.Context, m *Machine) (found []Finding) {
@@ -83,7 +80,7 @@ func kernel(_ context.Context, m *Machine) (found []Finding) {
 	if !strings.Contains(string(systems), "\toverlay\n") {
 		found = append(found, warn("modprobe overlay", "no overlay file system: the runtime may not unpack images"))
 	}
-	if _, err := os.Stat(m.file("proc/sys/kernel/seccomp")); err != nil {
+	if !m.hasFile("proc/sys/kernel/seccomp") {
 		found = append(found, warn("boot a kernel with CONFIG_SECCOMP_FILTER", "no seccomp: pods with the profile RuntimeDefault do not start"))
 	}
 	const noUsers = "no user namespaces: pods with hostUsers: false do not start"

@@ -11,22 +11,20 @@ import (
 
 // remedies are how to repair a runtime, for the runtime that is there.
 type remedies struct {
-	unit                          string // of systemd, without .service
-	restart, speak, load, systemd string
+	unit                 string // of systemd, without .service
+	speak, load, systemd string
 }
 
 // remediesOf are those of the known runtimes, by their names of themselves.
 var remediesOf = map[string]remedies{
 	"containerd": {
 		unit:    "containerd",
-		restart: "systemctl restart containerd, and look at journalctl --unit containerd",
-		speak:   `take "cri" out of disabled_plugins in /etc/containerd/config.toml if it is there, then: systemctl restart containerd`,
+		speak:   `take "cri" out of disabled_plugins in /etc/containerd/config.toml if it is there, and restart containerd`,
 		load:    "ctr --namespace k8s.io images import FILE",
 		systemd: "set SystemdCgroup = true in /etc/containerd/config.toml",
 	},
 	cri.CRIO: {
 		unit:    "crio",
-		restart: "systemctl restart crio, and look at journalctl --unit crio",
 		speak:   "upgrade CRI-O to 1.21 or newer",
 		load:    "podman load --input FILE",
 		systemd: `set cgroup_manager = "systemd" below [crio.runtime] in a file in /etc/crio/crio.conf.d`,
@@ -71,8 +69,8 @@ func (m *Machine) start() string {
 	var all []string
 	for _, endpoint := range m.Endpoints {
 		r := remediesOf[nameOf(endpoint)]
-		if r.unit != "" && m.hasUnit(r.unit+".service") {
-			all = append(all, "systemctl start "+r.unit+", and look at journalctl --unit "+r.unit)
+		if r.unit != "" && (m.hasUnit(r.unit+".service") || m.hasFile("etc/init.d/"+r.unit)) {
+			all = append(all, m.service("start", r.unit))
 		}
 	}
 	if len(all) == 0 {
@@ -81,12 +79,26 @@ func (m *Machine) start() string {
 	return strings.Join(all, "; or ")
 }
 
-// hasUnit reports whether systemd has a unit.
+// service returns how to start or restart a service, and where it says what is wrong. Not every
+// machine has systemd.
+func (m *Machine) service(verb, unit string) string {
+	if m.hasUnit(unit + ".service") {
+		return "systemctl " + verb + " " + unit + ", and look at journalctl --unit " + unit
+	}
+	return verb + " " + unit + ", and look at its log"
+}
+
+// hasUnit reports whether systemd has a unit, in one of the folders of systemd.unit(5).
 func (m *Machine) hasUnit(name string) bool {
-	return slices.ContainsFunc([]string{"etc", "usr/lib", "lib"}, func(in string) bool {
-		_, err := os.Stat(m.file(in + "/systemd/system/" + name))
-		return err == nil
+	return slices.ContainsFunc([]string{"etc", "run", "usr/local/lib", "usr/lib", "lib"}, func(in string) bool {
+		return m.hasFile(in + "/systemd/system/" + name)
 	})
+}
+
+// hasFile reports whether the machine has a file, whose path is relative to the root folder.
+func (m *Machine) hasFile(name string) bool {
+	_, err := os.Stat(m.file(name))
+	return err == nil
 }
 
 // isThere reports whether the file of an endpoint exists.

@@ -64,7 +64,7 @@ func (m *Machine) lookAt() string {
 	if m.Config.ManagedRuntime {
 		return "look at monopod's log, and at that of containerd: " + managed.LogOf(m.Config.Root)
 	}
-	return m.remedy(func(r remedies) string { return r.restart })
+	return m.remedy(func(r remedies) string { return m.service("restart", r.unit) })
 }
 
 // lacks returns why the runtime says that a condition of it is false; "": it does not say so.
