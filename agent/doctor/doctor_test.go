@@ -83,8 +83,12 @@ func (p *patient) found(check string) (all []Finding) {
 	return all
 }
 
+// systemd makes systemd run the machine.
+func (p *patient) systemd() { p.write("run/systemd/system/x", "") }
+
 // elsewhere makes the runtime one of the usual sockets, none of which is there.
 func (p *patient) elsewhere() {
+	p.systemd()
 	p.runtime.Stop()
 	p.Endpoints = []string{"unix:///nix/containerd/containerd.sock", "unix:///nix/crio/crio.sock"}
 }
@@ -146,9 +150,14 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 			p.write("usr/local/lib/systemd/system/crio.service", "")
 			p.write("etc/systemd/system/containerd.service", "")
 		}, Error, "no socket at", "systemctl start containerd, and look at journalctl --unit containerd; or systemctl start crio, and"},
-		{"a runtime that is installed and was stopped, without systemd", "runtime", func(p *patient) {
+		{"a runtime that is installed and was stopped, without a unit", "runtime", func(p *patient) {
 			p.elsewhere()
 			p.write("etc/init.d/containerd", "")
+		}, Error, "no socket at", "start containerd, and look at its log"},
+		{"a runtime that is installed and was stopped, in a container without systemd", "runtime", func(p *patient) {
+			p.Endpoints = []string{"unix:///nix/containerd/containerd.sock"}
+			p.runtime.Stop()
+			p.write("usr/lib/systemd/system/containerd.service", "")
 		}, Error, "no socket at", "start containerd, and look at its log"},
 		{"a managed runtime that is down with monopod", "runtime", func(p *patient) { p.managed(); p.runtime.Stop() }, Warning, "does not run, nor does monopod", "start monopod"},
 		{"a managed runtime that is down", "runtime", func(p *patient) { p.managed(); p.Up = true; p.runtime.Stop() }, Error, "the managed runtime does not answer", "root/containerd/log"},
@@ -193,7 +202,8 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 			os.WriteFile(filepath.Join(p.Config.Root, "instance"), nil, 0o600)
 		}, Warning, "by other users", "chmod go-w"},
 		{"no folder", "manifests", func(p *patient) { p.Config.Manifests = nil }, Warning, "no folder", "--manifests"},
-		{"1970", "clock", func(p *patient) { p.Now = time.Unix(100, 0) }, Error, "it is " + string(message.Time(time.Unix(100, 0))) + ", says the clock", "timedatectl"},
+		{"1970", "clock", func(p *patient) { p.systemd(); p.Now = time.Unix(100, 0) }, Error, "it is " + string(message.Time(time.Unix(100, 0))) + ", says the clock", "timedatectl"},
+		{"1970, without systemd", "clock", func(p *patient) { p.Now = time.Unix(100, 0) }, Error, ", says the clock", "have chronyd or ntpd keep it right"},
 		{"swap", "swap", func(p *patient) { p.write("proc/swaps", "Filename\n/dev/sda2 partition\n") }, Warning, "on", "swapoff"},
 		{"swap that is forbidden", "swap", func(p *patient) { p.write("proc/swaps", "Filename\n/dev/sda2 partition\n"); p.Config.FailSwapOn = true }, Error, "failSwapOn", "swapoff"},
 		{"no overlay", "kernel", func(p *patient) { p.write("proc/filesystems", "\text4\n") }, Warning, "overlay", "modprobe overlay"},
@@ -314,6 +324,7 @@ func TestRemediesAreThoseOfTheRuntime(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			p := healthy(t)
 			p.runtime.LikeCRIO()
+			p.systemd()
 			p.write("usr/lib/systemd/system/crio.service", "")
 			row.make(p)
 			if found := p.found(row.check); len(found) != 1 || !strings.HasPrefix(found[0].Remedy, row.remedy) || strings.Contains(found[0].Remedy, "containerd") {
@@ -323,6 +334,7 @@ func TestRemediesAreThoseOfTheRuntime(t *testing.T) {
 	}
 	p := healthy(t)
 	p.Endpoints = []string{"unix://" + p.write("containerd.sock", "")}
+	p.systemd()
 	p.write("usr/local/lib/systemd/system/containerd.service", "") // where containerd's own manual puts it
 	p.runtime.Stop()
 	if found := p.found("runtime"); len(found) != 1 || found[0].Remedy != "systemctl restart containerd, and look at journalctl --unit containerd" {

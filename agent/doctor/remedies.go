@@ -82,11 +82,14 @@ func (m *Machine) start() string {
 // service returns how to start or restart a service, and where it says what is wrong. Not every
 // machine has systemd.
 func (m *Machine) service(verb, unit string) string {
-	if m.hasUnit(unit + ".service") {
+	if m.hasSystemd() && m.hasUnit(unit+".service") {
 		return "systemctl " + verb + " " + unit + ", and look at journalctl --unit " + unit
 	}
 	return verb + " " + unit + ", and look at its log"
 }
+
+// hasSystemd reports whether systemd runs the machine, as sd_booted(3).
+func (m *Machine) hasSystemd() bool { return m.hasFile("run/systemd/system") }
 
 // hasUnit reports whether systemd has a unit, in one of the folders of systemd.unit(5).
 func (m *Machine) hasUnit(name string) bool {
