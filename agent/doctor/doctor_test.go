@@ -157,7 +157,7 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		{"a runtime that is installed and was stopped, in a container without systemd", "runtime", func(p *patient) {
 			p.Endpoints = []string{"unix:///nix/containerd/containerd.sock"}
 			p.runtime.Stop()
-			p.write("usr/lib/systemd/system/containerd.service", "")
+			p.write("lib/systemd/system/containerd.service", "")
 		}, Error, "no socket at", "start containerd, and look at its log"},
 		{"a managed runtime that is down with monopod", "runtime", func(p *patient) { p.managed(); p.runtime.Stop() }, Warning, "does not run, nor does monopod", "start monopod"},
 		{"a managed runtime that is down", "runtime", func(p *patient) { p.managed(); p.Up = true; p.runtime.Stop() }, Error, "the managed runtime does not answer", "root/containerd/log"},
