@@ -214,7 +214,7 @@ func readFiles(ctx context.Context, c *cli.Context, cfg config.Config, run *once
 	if err != nil {
 		return nil, command.UsageError("%v", err)
 	}
-	good, err := onlyGood(ctx, c, cfg, fill, run.Pipeline)
+	good, err := onlyGood(ctx, c, cfg, fill, run)
 	if err != nil {
 		return nil, err
 	}
@@ -314,8 +314,8 @@ func completeOnce(run *once.Config, c *cli.Context) (err error) {
 }
 
 // onlyGood returns the pods and objects of the arguments. If one is refused, or a pod refers to
-// what no file gives, it prints all problems, and returns none.
-func onlyGood(ctx context.Context, c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.Pipeline) (*check.Result, error) {
+// what no file gives, it prints all problems, notes them in run for its reports, and returns none.
+func onlyGood(ctx context.Context, c *cli.Context, cfg config.Config, fill *manifests.Fill, run *once.Config) (*check.Result, error) {
 	v, err := check.All(ctx, cfg, check.Given{Fill: fill}, c.Args().Slice(), c.App.Reader)
 	if err != nil {
 		return nil, command.UsageError("%v", err)
@@ -328,7 +328,10 @@ func onlyGood(ctx context.Context, c *cli.Context, cfg config.Config, fill *mani
 	}
 	for _, file := range v.Files {
 		for _, p := range file.Problems {
-			ci.Problem(p)
+			run.Pipeline.Problem(p)
+			if !p.Warning {
+				run.Problems = append(run.Problems, print.ProblemLine(p, ""))
+			}
 		}
 	}
 	switch {

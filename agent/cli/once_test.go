@@ -108,10 +108,10 @@ func TestARunThatDoesNotBeginHasAReport(t *testing.T) {
 		want string
 	}{
 		{"--runtime-endpoint unix:///none --dir " + dir + " " + dir + "/good.yaml", 125, `<error message="folder for the run: ` + dir + " is not empty"},
-		{dir + "/bad.yaml", 2, `<testsuites name="monopod once" tests="0"`},
-		{"--set d=x " + dir + "/good.yaml", 2, `<testsuites name="monopod once" tests="0"`},
-		{"--config " + dir + "/bad.yaml " + dir + "/good.yaml", 2, `<testsuites name="monopod once" tests="0"`},
-		{"--until ready --exit-code-from job " + dir + "/good.yaml", 2, `<testsuites name="monopod once" tests="0"`},
+		{dir + "/bad.yaml", 2, `<error message="the manifests are invalid" type="error"><![CDATA[` + dir + "/bad.yaml:"},
+		{"--set d=x " + dir + "/good.yaml", 2, `<error message="--set: no pod has a container d"`},
+		{"--config " + dir + "/bad.yaml " + dir + "/good.yaml", 2, `<error message="` + dir + "/bad.yaml:"},
+		{"--until ready --exit-code-from job " + dir + "/good.yaml", 2, `<error message="--until ready and --exit-code-from: choose one`},
 	} {
 		if err := os.WriteFile(report, []byte("all has passed"), 0o644); err != nil {
 			t.Fatal(err)

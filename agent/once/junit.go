@@ -63,9 +63,14 @@ func (t *counts) add(u counts) {
 
 // junit prints the summary as JUnit XML: a testsuite for each pod, a testcase for each container.
 // What ran when the work was done has passed, unless it was a job that was to end, or a service
-// that crashes again and again.
+// that crashes again and again. Of a run whose manifests or flags are refused the pods are not known:
+// it has one testcase, which says why.
 func junit(s *Summary) ([]byte, error) {
 	r := junitReport{Name: "monopod once", Seconds: seconds(s.Seconds)}
+	if len(s.Pods) == 0 {
+		r.counts = counts{Tests: 1, Errors: 1}
+		r.Suites = append(r.Suites, refusal(s, r))
+	}
 	for k := range s.Pods {
 		one := suite(s, &s.Pods[k])
 		r.Suites = append(r.Suites, one)
@@ -73,6 +78,13 @@ func junit(s *Summary) ([]byte, error) {
 	}
 	data, err := xml.MarshalIndent(r, "", "  ")
 	return []byte(xml.Header + string(data) + "\n"), err
+}
+
+// refusal is the testsuite of a run without pods.
+func refusal(s *Summary, r junitReport) junitSuite {
+	why := &junitResult{Message: legal(s.Message), Type: s.Outcome, Text: legal(strings.Join(s.Problems, "\n"))}
+	one := junitCase{Name: "start", Class: r.Name, Seconds: r.Seconds, Error: why}
+	return junitSuite{Name: r.Name, counts: r.counts, Seconds: r.Seconds, Began: s.Started.Format(time.RFC3339), Cases: []junitCase{one}}
 }
 
 func seconds(n float64) string { return fmt.Sprintf("%.3f", n) }

@@ -49,6 +49,7 @@ type Config struct {
 	Pipeline  Pipeline      // the CI service that reads Err
 	Load      []string      // archives of images that the runtime gets first
 	Reports   []Report
+	Problems  []string    // why the manifests are refused, a line each; not about a run that begins
 	Artifacts []*Artifact // copied out when the work is done
 
 	Signals <-chan os.Signal
@@ -145,8 +146,7 @@ func (s *session) conclude(kept, cleared, copied bool) int {
 	}
 	removed := kept || cleared && s.agentErr == nil
 	o := s.outcome.followedBy(copied, removed)
-	sum := s.summary()
-	sum.Outcome, sum.ExitCode, sum.Message = o.End, o.Code, o.Text
+	sum := s.summary(o)
 	for k := range sum.Pods {
 		s.progress.print("%s", sum.Pods[k].line(s.names.pod(s.final[k].pod)))
 	}

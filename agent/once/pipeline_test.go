@@ -45,7 +45,7 @@ func TestAProblemIsMarkedAtItsPlace(t *testing.T) {
 
 func TestPodsAreSummedUp(t *testing.T) {
 	var got []string
-	for _, p := range ended().summary().Pods {
+	for _, p := range summaryOf(ended()).Pods {
 		got = append(got, p.line(p.Name))
 	}
 	want := "good: succeeded, 4.0 s|bad: failed, a exit code 7, 30.0 s|db: still ran, 30.0 s|slow: still ran, restarts of c: 2, 30.0 s|lost: pending, c waits: ImagePullBackOff, 0.0 s"

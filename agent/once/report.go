@@ -67,7 +67,8 @@ type Summary struct {
 	Started  time.Time    `json:"startedAt"`
 	Finished time.Time    `json:"finishedAt"` // when the work was done
 	Seconds  float64      `json:"seconds"`
-	Pods     []PodSummary `json:"pods"` // in the order of the manifests
+	Pods     []PodSummary `json:"pods"`               // in the order of the manifests
+	Problems []string     `json:"problems,omitempty"` // of refused manifests, as Config.Problems
 
 	work string // the outcome of the work, whatever came after it
 }
@@ -114,9 +115,10 @@ type ContainerSummary struct {
 	whole string // all that it wrote, bounded
 }
 
-func (s *session) summary() *Summary {
-	out := &Summary{Outcome: s.outcome.End, ExitCode: s.outcome.Code, Message: s.outcome.Text, Started: s.began.UTC(), Finished: s.finished.UTC(),
-		Seconds: between(s.began, s.finished), Pods: []PodSummary{}, work: s.outcome.End}
+// summary sums the run up. o is its outcome, which is that of its work unless something failed after it.
+func (s *session) summary(o *outcome) *Summary {
+	out := &Summary{Outcome: o.End, ExitCode: o.Code, Message: o.Text, Started: s.began.UTC(), Finished: s.finished.UTC(),
+		Seconds: between(s.began, s.finished), Pods: []PodSummary{}, Problems: s.config.Problems, work: s.outcome.End}
 	for k := range s.final {
 		v := &s.final[k]
 		p := PodSummary{Namespace: v.pod.Namespace, Name: print.ShortName(v.pod), Phase: v1.PodPending, job: isJob(v.pod), unseen: true, Containers: []ContainerSummary{}}

@@ -50,13 +50,16 @@ func ended() *session {
 	return s
 }
 
+// summaryOf sums a run up that ended as its work did.
+func summaryOf(s *session) *Summary { return s.summary(s.outcome) }
+
 func TestReports(t *testing.T) {
 	for _, row := range []struct {
 		file  string
 		print func(*Summary) ([]byte, error)
 	}{{"report.json", printJSON}, {"junit.xml", junit}} {
 		golden := filepath.Join("..", "..", "testdata", "once", row.file)
-		got, err := row.print(ended().summary())
+		got, err := row.print(summaryOf(ended()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +104,7 @@ func TestAServiceThatCrashesHasNotPassed(t *testing.T) {
 			s := &session{began: at(0).Time, finished: at(100).Time, outcome: &outcome{End: endSucceeded}, final: []view{v, now(job, v1.PodSucceeded, states{"c": exited("1", 0)})}}
 			s.config.Pods = []*v1.Pod{db, job}
 			s.logs = &follower{streams: newPrinter(io.Discard).streams(s.config.Pods, names{}, false)}
-			sum := s.summary()
+			sum := summaryOf(s)
 			if element, message := resultOf(sum, &sum.Pods[0], &sum.Pods[0].Containers[0]); element != row.element {
 				t.Errorf("it is %q %s, want %q", element, message, row.element)
 			}
@@ -130,7 +133,7 @@ func TestWhatWasNotStartedTookNoTime(t *testing.T) {
 	s.final, s.config.Pods = []view{now(job, v1.PodFailed, states{"c": end})}, []*v1.Pod{job}
 	s.final[0].status.StartTime = new(metav1.Unix(1_795_423_501, 0))
 	s.logs = &follower{streams: newPrinter(io.Discard).streams(s.config.Pods, names{}, false)}
-	sum := s.summary()
+	sum := summaryOf(s)
 	if line := sum.Pods[0].line("job"); !strings.HasSuffix(line, ", 0.0 s") {
 		t.Errorf("said %s", line)
 	}
@@ -143,7 +146,7 @@ func TestWhatWasNotStartedTookNoTime(t *testing.T) {
 }
 
 func TestJUnitIsXML(t *testing.T) {
-	b, err := junit(ended().summary())
+	b, err := junit(summaryOf(ended()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +258,7 @@ func TestAPodThatFailsHasAFailureInItsSuite(t *testing.T) {
 			v.status.Reason, v.status.Message = "DeadlineExceeded", "it took too long"
 			s := &session{outcome: &outcome{End: endFailed, Code: 1}, final: []view{v}, config: Config{Pods: []*v1.Pod{v.pod}}}
 			s.logs = &follower{streams: newPrinter(io.Discard).streams(s.config.Pods, names{}, false)}
-			sum := s.summary()
+			sum := summaryOf(s)
 			for k, want := range row.want {
 				element, message := resultOf(sum, &sum.Pods[0], &sum.Pods[0].Containers[k])
 				if got := strings.TrimSpace(element + " " + message); got != want {

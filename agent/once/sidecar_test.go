@@ -39,7 +39,7 @@ func TestASidecarThatIsStoppedHasNotFailed(t *testing.T) {
 			s := &session{began: at(0).Time, finished: at(60).Time, outcome: &outcome{End: endSucceeded}, final: []view{v}}
 			s.config.Pods = []*v1.Pod{job}
 			s.logs = &follower{streams: newPrinter(io.Discard).streams(s.config.Pods, names{}, false)}
-			sum := s.summary()
+			sum := summaryOf(s)
 			if element, message := resultOf(sum, &sum.Pods[0], &sum.Pods[0].Containers[0]); element != row.element {
 				t.Errorf("it is %q %s, want %q", element, message, row.element)
 			}

@@ -1,6 +1,7 @@
 package once
 
 import (
+	"encoding/xml"
 	"errors"
 	"os"
 	"path/filepath"
@@ -46,5 +47,29 @@ func TestARunThatDoesNotBeginIsReported(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A CI service shows testcases, and of a run that is refused there are no containers to show.
+func TestARefusedRunHasOneTestcase(t *testing.T) {
+	c := Config{Problems: []string{"a.yaml:3: spec.x: unknown", "b.yaml: ]]>"}}
+	s := summaryOf(unstarted(c, &outcome{End: endError, Code: 2, Text: "the manifests are invalid"}))
+	for _, row := range []struct {
+		print func(*Summary) ([]byte, error)
+		parts []string
+	}{
+		{junit, []string{`<testsuites name="monopod once" tests="1" failures="0" errors="1" skipped="0"`, `<testcase name="start" classname="monopod once"`,
+			`<error message="the manifests are invalid" type="error"><![CDATA[a.yaml:3: spec.x: unknown` + "\nb.yaml: "}},
+		{printJSON, []string{`"problems": [`, `"a.yaml:3: spec.x: unknown",`}},
+	} {
+		text, err := row.print(s)
+		if err != nil || xml.Unmarshal(text, new(junitReport)) != nil && text[0] == '<' {
+			t.Errorf("%v: %s", err, text)
+		}
+		for _, part := range row.parts {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("no %s in %s", part, text)
+			}
+		}
 	}
 }
