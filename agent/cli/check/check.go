@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"monopod/agent/config"
 	"monopod/agent/status"
@@ -104,15 +103,10 @@ func (v *Result) claims() map[manifests.Key]bool {
 // add reads what one argument names; "-" is stdin.
 func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
 	if arg == "-" {
-		return v.stream(ctx, arg, stdin)
+		return v.stream(ctx, arg, func() ([]byte, error) { return manifests.ReadBounded(stdin) })
 	}
 	if info, err := os.Stat(arg); err == nil && info.Mode()&fs.ModeNamedPipe != 0 { // such as <(helm template .)
-		pipe, err := os.OpenFile(arg, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-		if err != nil {
-			return err
-		}
-		defer pipe.Close()
-		return v.stream(ctx, arg, pipe)
+		return v.stream(ctx, arg, func() ([]byte, error) { return readPipe(arg) })
 	}
 	paths, err := manifests.Paths(arg)
 	if err != nil {
@@ -160,8 +154,8 @@ func absolute(path string) string {
 }
 
 // stream reads standard input or a pipe.
-func (v *Result) stream(ctx context.Context, path string, r io.Reader) error {
-	data, err := readAll(ctx, r)
+func (v *Result) stream(ctx context.Context, path string, read func() ([]byte, error)) error {
+	data, err := unlessDone(ctx, read)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", path, err)
@@ -231,20 +225,30 @@ func (v *Result) check(in input) {
 	v.Files = append(v.Files, f)
 }
 
-// readAll reads to the end, unless ctx ends before, or there is too much.
-func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
+// readPipe reads a pipe of the file system, for which it waits until a process opens it for writing.
+func readPipe(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return manifests.ReadBounded(f)
+}
+
+// unlessDone returns what read does, unless ctx ends before.
+func unlessDone(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
 	type result struct {
-		text []byte
+		data []byte
 		err  error
 	}
 	done := make(chan result, 1)
 	go func() { // ends with the process if the input has no end
-		text, err := manifests.ReadBounded(r)
-		done <- result{text, err}
+		data, err := read()
+		done <- result{data, err}
 	}()
 	select {
-	case all := <-done:
-		return all.text, all.err
+	case r := <-done:
+		return r.data, r.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"monopod/agent/cli/check"
 	"monopod/agent/config"
@@ -179,6 +181,41 @@ func TestAnInputThatDoesNotEndCanBeLeft(t *testing.T) {
 	cancel(cause)
 	if _, err := check.All(ctx, config.Default(), check.Given{}, []string{"-"}, r); !errors.Is(err, cause) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// `mkfifo p; generate >p & monopod once p`: which of the two opens the pipe first is chance.
+func TestAPipeWaitsForItsWriter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan []string, 1)
+	go func() {
+		var names []string
+		v, err := check.All(t.Context(), config.Default(), check.Given{}, []string{path}, nil)
+		if err == nil {
+			for _, p := range v.Pods {
+				names = append(names, p.Pod.Name)
+			}
+		}
+		got <- names
+	}()
+	select {
+	case names := <-got:
+		t.Fatalf("read %q without a writer", names)
+	case <-time.After(50 * time.Millisecond): // one that does not wait has ended by then
+	}
+	w, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.WriteString(w, pod("name: a", ""))
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if names := <-got; len(names) != 1 || !strings.HasPrefix(names[0], "a-") {
+		t.Errorf("read %q", names)
 	}
 }
 
