@@ -269,7 +269,7 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 		Socket:  a.cfg.Socket,
 		Held:    a.sync.holds.Held,
 		Access:  who,
-		NoTCP:   a.notServed("tcp", "the TCP address", message.Fixed("the TCP address is served")),
+		NoTCP:   a.notServed("tcp", status.TCPNotServed, message.Fixed("the TCP address is served")),
 		Store:   a.store,
 		PodLogs: a.cfg.PodLogs,
 		Version: a.version,
@@ -301,7 +301,7 @@ func (a *Agent) listenHealthz() (*server.Server, error) {
 	return server.Listen(server.Config{
 		HealthOnly: true,
 		Listen:     net.JoinHostPort(a.cfg.HealthzAddress, strconv.Itoa(a.cfg.HealthzPort)),
-		NoTCP:      a.notServed("healthz", "healthzPort", message.Fixed("healthzPort is served")),
+		NoTCP:      a.notServed("healthz", "healthzPort is not served", message.Fixed("healthzPort is served")),
 		Store:      a.store,
 		Checks:     a.healthChecks(),
 		Log:        a.log,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -81,6 +82,7 @@ func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 		}
 		for _, p := range files.Reports {
 			m.Reports = append(m.Reports, print.ProblemLine(p, ""))
+			m.NoTCP = m.NoTCP || strings.HasPrefix(p.Message, status.TCPNotServed)
 		}
 		for _, p := range files.Settings {
 			line := print.ProblemLine(p, "")

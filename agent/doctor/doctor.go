@@ -44,6 +44,7 @@ type Machine struct {
 	Up        bool     // the agent answers on its socket
 	Waits     []string // the settings that wait for a restart of the agent that is up
 	Wrong     []string // other problems that the agent reports of its settings
+	NoTCP     bool     // the agent that is up reports that it could not bind the TCP address
 	Reports   []string // other problems that the agent that is up reports of itself
 	Files     string   // the folder that holds /proc and /sys; "": /
 	Now       time.Time

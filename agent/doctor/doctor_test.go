@@ -395,6 +395,15 @@ func TestTheAgentIsNoNeighbourOfItself(t *testing.T) {
 	}
 }
 
+// What an agent could not bind is not called served: its report says why.
+func TestAnAddressThatTheAgentDoesNotServeIsNotCalledServed(t *testing.T) {
+	p := healthy(t)
+	p.Up, p.NoTCP, p.Config.Listen = true, true, "no-such-name.invalid:10255"
+	if f := p.found("endpoint"); len(f) != 1 || !strings.Contains(f[0].Message, "does not serve no-such-name.invalid:10255") {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestFindingsArePrintedWithTheirRemedies(t *testing.T) {
 	var out strings.Builder
 	if err := Print(&out, "", []Finding{{"disk", OK, "room", ""}, {"swap", Warning, "on", "swapoff --all"}}); err != nil {

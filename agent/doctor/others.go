@@ -16,6 +16,8 @@ func endpoint(_ context.Context, m *Machine) []Finding {
 	switch {
 	case addr == "":
 		return []Finding{ok("the socket %s alone", m.Config.Socket)}
+	case m.Up && m.NoTCP:
+		return []Finding{ok("the socket %s answers; the agent does not serve %s, as it reports below", m.Config.Socket, addr)}
 	case m.Up:
 		return []Finding{ok("%s and the socket %s, which answers", addr, m.Config.Socket)}
 	}

@@ -13,6 +13,9 @@ import (
 	"monopod/manifests/poduid"
 )
 
+// TCPNotServed is how the report begins that the agent could not bind the TCP address of its endpoint.
+const TCPNotServed = "the TCP address is not served"
+
 // Manifests is the result of each manifest: accepted, refused and why, which version runs. It is
 // the reporting part of a manifests.Snapshot.
 type Manifests struct {
