@@ -74,7 +74,7 @@ func TestMuchThatIsWrongIsSaidAtLittleCost(t *testing.T) {
 }
 
 func TestManyUnknownFieldsCostLittle(t *testing.T) {
-	for _, validation := range []string{"Strict", "Ignore"} {
+	for _, validation := range []string{"Strict", "Warn", "Ignore"} {
 		o := node1
 		o.Validation = validation
 		file := []byte(podHead + "spec:\n" + numbered("  x%d: y\n", 40_000) + "  containers: [{name: c, image: i}]\n")

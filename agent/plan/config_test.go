@@ -108,6 +108,7 @@ func TestPlanOfContainersThatReload(t *testing.T) {
 			s.Reloading = map[string]plan.Reloading{"a0": {Words: "configmap/app=3", By: "SIGHUP", Retry: later(s)}}
 		})), "reload container a a0"},
 		{"nor while its program may not handle signals yet", young(change(func(*plan.Facts) {})), "|wake in 1.5s"},
+		{"a clock set back does not make it wait longer", young(change(func(s *plan.Facts) { s.Now = s.Now.Add(-time.Hour) })), "reload container a a0"},
 		{"which keeps no command from it", young(change(func(s *plan.Facts) {
 			s.Pod.Annotations[annotations.OnConfigChange+"/a"] = "exec:reload"
 		})), "reload container a a0"},

@@ -43,12 +43,19 @@ func (s *Facts) planReloads(p *Plan, i *pleg.Instance) {
 		case begun && last.Retry.IsZero(): // it is being told
 		case isSame && s.Now.Before(last.Retry):
 			p.wakeAt(last.Retry)
-		case reaction.Signal != "" && s.Now.Sub(n.Started) < signalsAfter:
+		case reaction.Signal != "" && s.isYoung(n):
 			p.wakeAt(n.Started.Add(signalsAfter))
 		default:
 			p.then(Action{Do: DoReload, UID: i.UID, ID: n.ID, Name: c.Name, Beside: true, Text: s.Env[c.Name], Reason: s.outdated(c, n) + " has changed"})
 		}
 	}
+}
+
+// isYoung reports whether a container may not be sent signals yet. One that starts later than now, as the
+// clock was set back, is old: how old is not known, and it must not wait until that time comes again.
+func (s *Facts) isYoung(n *pleg.Container) bool {
+	ran := s.Now.Sub(n.Started)
+	return ran >= 0 && ran < signalsAfter
 }
 
 // isToReload reports whether a container must be told of a change.

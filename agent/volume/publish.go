@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Names in a volume that shows the pod or objects. The files are in a directory
@@ -200,7 +202,7 @@ func (p *place) turnTo(ctx context.Context, version string) error {
 
 // link creates the links to the shown files, and removes those to files that are no longer shown.
 // Other entries, such as a directory created for a subPath, stay unless one of them is in the way
-// and empty.
+// and has no files.
 func (p *place) link(want payload) error {
 	names := map[string]bool{}
 	for name := range want {
@@ -212,7 +214,7 @@ func (p *place) link(want payload) error {
 		if has, err := p.Readlink(name); err == nil && has == to {
 			continue
 		}
-		if err := p.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := p.removeFolders(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if err := p.Symlink(to, name); err != nil {
@@ -225,6 +227,28 @@ func (p *place) link(want payload) error {
 		}
 		return p.Remove(name)
 	})
+}
+
+// removeFolders removes an entry, and if that is a directory the directories in it, such as those of a
+// subPath that was mounted before its file came. A directory with anything else in it stays, with an error.
+func (p *place) removeFolders(name string) error {
+	failed := p.Remove(name)
+	if !errors.Is(failed, unix.ENOTEMPTY) {
+		return failed
+	}
+	entries, err := fs.ReadDir(p.FS(), name)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			return failed
+		}
+		if err := p.removeFolders(path.Join(name, e.Name())); err != nil {
+			return err
+		}
+	}
+	return p.Remove(name)
 }
 
 // clean removes versions that the volume does not show, and the link that a crash left. What cannot

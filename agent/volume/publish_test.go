@@ -331,3 +331,31 @@ func TestWhatAFullDiskDoesNotTakeIsOneErrorForAllTries(t *testing.T) {
 		})
 	}
 }
+
+// A subPath is created as directories while its file is missing; the file takes their place once it comes, and
+// what else is in such a directory stays.
+func TestAFileTakesThePlaceOfTheFoldersOfASubPath(t *testing.T) {
+	s := newShelf(t, nil)
+	c := s.pod.Spec.Volumes[0].ConfigMap
+	c.Optional, c.Items = new(true), []v1.KeyToPath{{Key: "a", Path: "conf.d/deep/app.conf"}}
+	s.show(nil)
+	dir := s.dir
+	at := SubPathMount{Volume: "v", Mount: Mount{HostPath: dir}, Container: "main", Path: "conf.d/deep/app.conf"}
+	_, err := subPath(s.root, "u1", at, newMountTable(PodDir(s.root, "u1")))
+	must(t, err)
+	must(t, os.WriteFile(s.at("conf.d/file"), nil, 0o600))
+	if err := s.set(map[string]string{"a": "1"}); err == nil || !strings.Contains(err.Error(), "directory not empty") {
+		t.Errorf("a file is removed: %v", err)
+	}
+	s.dir = dir
+	kept(t, s.at("conf.d/file"))
+	must(t, os.Remove(s.at("conf.d/file")))
+	_, err = Refresh(t.Context(), s.root, s.pod, s.in)
+	must(t, err)
+	s.reads("conf.d/deep/app.conf", "1")
+	target, err := subPath(s.root, "u1", at, newMountTable(PodDir(s.root, "u1")))
+	must(t, err)
+	if b, err := os.ReadFile(target); string(b) != "1" {
+		t.Errorf("the subPath shows %q, %v", b, err)
+	}
+}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// MaxProblems bounds the problems reported about one document.
+	// MaxProblems bounds the errors reported about one document, and the warnings.
 	MaxProblems = 50
 	// maxSaid is the longest message, in bytes.
 	maxSaid = 1000
@@ -26,33 +26,51 @@ type Reader struct {
 	File       string
 	Validation string // Strict, Warn or Ignore: unknown and duplicate fields
 	Problems   []Problem
+	errors     int      // among them
 	misread    []string // paths whose values do not fit
 	known      map[reflect.Type]map[string]reflect.Type
 }
 
-// full reports whether there are so many problems that reading and reporting stop.
-func (r *Reader) full() bool { return len(r.Problems) >= MaxProblems }
+// full reports whether there are so many errors that reading and reporting stop.
+func (r *Reader) full() bool { return r.errors >= MaxProblems }
+
+// isEnough reports whether there are so many problems of a kind that no more of it are reported. Warnings
+// do not count as errors: however many there are, they refuse nothing and hide no error.
+func (r *Reader) isEnough(warning bool) bool {
+	return r.full() || warning && r.warnings() >= MaxProblems
+}
+
+func (r *Reader) warnings() int { return len(r.Problems) - r.errors }
 
 // Report adds a problem at a node of an object.
 func (r *Reader) Report(o Object, n *yaml.Node, p string, t Message, warning bool) {
-	if r.full() {
+	if r.isEnough(warning) {
 		return
 	}
 	problem := o.Problem(r.File, n, p, t)
 	problem.Warning = warning
-	if len(r.Problems) == MaxProblems-1 {
-		problem.Message, problem.Warning = "too many problems, the rest is left out: "+problem.Message, false
+	switch {
+	case warning && r.warnings() == MaxProblems-1:
+		problem.Message = "too many warnings, the rest is left out: " + problem.Message
+	case !warning && r.errors == MaxProblems-1:
+		problem.Message = "too many problems, the rest is left out: " + problem.Message
 	}
 	problem.Field, problem.Message = clipAt(problem.Field, maxSaid/2), clipAt(problem.Message, maxSaid)
 	r.Problems = append(r.Problems, problem)
+	if !warning {
+		r.errors++
+	}
 }
 
 // strict reports a problem that only strict validation refuses.
 func (r *Reader) strict(o Object, n *yaml.Node, p string, t Message) {
 	if r.Validation != "Ignore" {
-		r.Report(o, n, p, t, r.Validation == "Warn")
+		r.Report(o, n, p, t, r.isLenient())
 	}
 }
+
+// isLenient reports whether what only strict validation refuses is a warning.
+func (r *Reader) isLenient() bool { return r.Validation == "Warn" }
 
 // IsMisread reports whether a field, its parent or a part of it could not be read, so that
 // validating it makes no sense.
@@ -164,7 +182,7 @@ func (r *Reader) fail(o Object, n *yaml.Node, p string, t Message) {
 
 // unknown reports a field that the object at a path must not have.
 func (r *Reader) unknown(o Object, path, name string, known map[string]reflect.Type) {
-	if r.full() || r.Validation == "Ignore" {
+	if r.isEnough(r.isLenient()) || r.Validation == "Ignore" {
 		return
 	}
 	at, n := find(o.Node, path)
@@ -175,7 +193,7 @@ func (r *Reader) unknown(o Object, path, name string, known map[string]reflect.T
 	meant := ""
 	if near := Nearest(name, known); near != "" {
 		meant = fmt.Sprintf(": did you mean %q?", near)
-		if r.Validation != "Warn" {
+		if !r.isLenient() {
 			r.misread = append(r.misread, Join(path, near)) // so that it is not reported as missing, too
 		}
 	}

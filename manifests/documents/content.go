@@ -130,6 +130,11 @@ type fileDecoder struct {
 	options Options
 	origins []origin // of the pods, in the same order
 	claims  map[Key]bool
+
+	counted  int // problems that tooManyProblems has seen
+	errors   int // among them
+	warnings int // likewise, with those that are left out
+	isCut    bool
 }
 
 // origin is an object that gives a pod.
@@ -179,20 +184,43 @@ func (f *fileDecoder) documents(data []byte) {
 	}
 }
 
-// tooManyProblems reports whether the rest of the file is skipped. The first time, it adds a
-// problem about that.
+// mostProblems is how many errors a file may have before its rest is skipped, and how many warnings are
+// reported.
+const mostProblems = 500
+
+// tooManyProblems reports whether the rest of the file is skipped, for its errors: warnings skip nothing.
+// The first time, it adds a problem about that.
 func (f *fileDecoder) tooManyProblems() bool {
-	const most = 500
-	if len(f.Problems) < most {
+	f.countProblems()
+	if f.errors < mostProblems {
 		return false
 	}
-	if !f.Unclear || f.Problems[len(f.Problems)-1].Message != tooMany {
-		f.unreadable(decode.Problem{File: f.file, Line: f.Problems[len(f.Problems)-1].Line, Column: 1, Message: tooMany})
+	if !f.isCut {
+		f.isCut = true
+		f.unreadable(decode.Problem{File: f.file, Line: f.Problems[len(f.Problems)-1].Line, Column: 1, Message: "too many problems: the rest of the file is not read"})
 	}
 	return true
 }
 
-const tooMany = "too many problems: the rest of the file is not read"
+// countProblems counts the problems that are new, and leaves out the warnings that are too many.
+func (f *fileDecoder) countProblems() {
+	all := f.Problems[:f.counted]
+	for _, p := range f.Problems[f.counted:] {
+		if !p.Warning {
+			f.errors++
+			all = append(all, p)
+			continue
+		}
+		f.warnings++
+		if f.warnings == mostProblems {
+			p.Message = "too many warnings in this file, the rest is left out: " + p.Message
+		}
+		if f.warnings <= mostProblems {
+			all = append(all, p)
+		}
+	}
+	f.Problems, f.counted = all, len(all)
+}
 
 func (f *fileDecoder) unreadable(p decode.Problem) {
 	f.Problems = append(f.Problems, p)

@@ -80,7 +80,7 @@ func body(resp *http.Response) (a manifests.Answer, err error) {
 	if tag := resp.Header.Get("ETag"); len(tag) <= mostValidator {
 		a.ETag = tag
 	}
-	if at := resp.Header.Get("Last-Modified"); len(at) <= mostValidator && !isFresh(at, resp.Header.Get("Date")) {
+	if at := resp.Header.Get("Last-Modified"); len(at) <= mostValidator && !isFresh(at, sentAt(resp.Header, time.Now())) {
 		a.Modified = at
 	}
 	return a, nil
@@ -88,10 +88,19 @@ func body(resp *http.Response) (a manifests.Answer, err error) {
 
 // isFresh reports whether a body was so new when it was sent that the next one may have the same
 // Last-Modified, which counts seconds (RFC 9110, 8.8.2.2).
-func isFresh(modified, sent string) bool {
+func isFresh(modified string, sent time.Time) bool {
 	at, err := http.ParseTime(modified)
-	date, wrong := http.ParseTime(sent)
-	return err == nil && wrong == nil && date.Sub(at) < 2*time.Second
+	return err == nil && sent.Sub(at) < 2*time.Second
+}
+
+// sentAt returns the time of an answer by the server's own clock, as this machine's may be wrong; now if it
+// does not say.
+func sentAt(h http.Header, now time.Time) time.Time {
+	theirs, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return now
+	}
+	return theirs
 }
 
 // refusal returns the error for an answer without manifests, with its remedy.
@@ -113,8 +122,7 @@ func status(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
 }
 
-// retryAfter parses the header Retry-After: seconds, or a time, which is compared with the server's
-// own clock, as this machine's may be wrong.
+// retryAfter parses the header Retry-After: seconds, or a time.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(text); err == nil {
@@ -124,10 +132,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if err != nil {
 		return 0
 	}
-	if theirs, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = theirs
-	}
-	return min(max(at.Sub(now), 0), longestAsk)
+	return min(max(at.Sub(sentAt(h, now)), 0), longestAsk)
 }
 
 // mostWords is the longest problem, in bytes.

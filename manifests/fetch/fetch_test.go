@@ -232,6 +232,20 @@ func TestABodyThatIsNewIsRequestedInFullAgain(t *testing.T) {
 	}
 }
 
+// A server without a clock sends no Date: this machine's clock takes its place.
+func TestABodyWithoutADateMayBeNew(t *testing.T) {
+	for age, want := range map[time.Duration]bool{-time.Minute: false, time.Minute: true} {
+		a := once(t, Settings{URL: server(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Date"] = nil
+			w.Header().Set("Last-Modified", time.Now().UTC().Add(-age).Format(http.TimeFormat))
+			io.WriteString(w, pod)
+		})})
+		if (a.Modified != "") != want {
+			t.Errorf("%v old: %q is sent back", age, a.Modified)
+		}
+	}
+}
+
 // A refusal is read, so that the connection serves the next request, too.
 func TestARefusalKeepsTheConnection(t *testing.T) {
 	var from []string

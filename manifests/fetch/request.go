@@ -32,6 +32,9 @@ func (f *Fetcher) request(ctx context.Context, url string) (*http.Request, error
 	for _, name := range []string{"Accept-Encoding", "Range"} { // those are the client's to say
 		req.Header.Del(name)
 	}
+	if host := req.Header.Get("Host"); host != "" { // the client takes it from this field alone
+		req.Host = host
+	}
 	if f.TokenFile != "" {
 		token, err := f.readToken(f.TokenFile)
 		if err != nil {

@@ -37,6 +37,25 @@ func TestARequestHasItsHeaders(t *testing.T) {
 	}
 }
 
+// A server that has several sites tells them apart by the header Host, which another host does not get.
+func TestARequestHasTheHostOfItsHeaders(t *testing.T) {
+	hosts := []string{}
+	other := server(t, func(w http.ResponseWriter, r *http.Request) { hosts = append(hosts, r.Host); io.WriteString(w, pod) })
+	url := server(t, func(w http.ResponseWriter, r *http.Request) {
+		hosts = append(hosts, r.Host)
+		to := other
+		if r.URL.Path == "/" {
+			to = "/next"
+		}
+		http.Redirect(w, r, to, http.StatusFound)
+	})
+	once(t, Settings{URL: url, Headers: map[string][]string{"Host": {"boxes.example.com"}}})
+	want := "boxes.example.com boxes.example.com " + strings.TrimPrefix(other, "http://")
+	if got := strings.Join(hosts, " "); got != want {
+		t.Errorf("asked for %s, want %s", got, want)
+	}
+}
+
 func TestASecretLeadsNowhereElse(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		var there, here http.Header

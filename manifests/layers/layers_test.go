@@ -247,6 +247,33 @@ func TestObjectsAreLayeredToo(t *testing.T) {
 	})
 }
 
+// An admin overrides what a vendor made immutable; within a folder it stays as it is.
+func TestAHigherFolderWinsOverAnImmutableObject(t *testing.T) {
+	const immutable = "immutable: true\n"
+	layered(t, map[string]string{"usr/app.yaml": configMap("app", "vendor") + immutable}, func(s *stack) {
+		has := func(want string) {
+			t.Helper()
+			time.Sleep(3 * time.Minute)
+			synctest.Wait()
+			s.collect()
+			if len(s.last.Objects) != 1 || s.last.Objects[0].ConfigMap.Data["k"] != want {
+				t.Errorf("desired is %v, want %s", s.last.Objects, want)
+			}
+		}
+		has("vendor")
+		s.write("usr/app.yaml", configMap("app", "vendor2")+immutable)
+		has("vendor")
+		s.write("etc/app.yaml", configMap("app", "admin")+immutable)
+		has("admin")
+		s.remove("etc/app.yaml")
+		has("vendor")
+		s.write("etc/app.yaml", configMap("app", "admin2"))
+		has("admin2")
+		s.restart()
+		has("admin2")
+	})
+}
+
 // While a folder is away its pods run on, those of the other follow their files, and nothing of
 // the lower one takes the place of what the higher one gave: before and after a restart.
 func TestEachFolderIsProvenByItself(t *testing.T) {

@@ -26,6 +26,9 @@ type fault struct {
 	Lately bool
 }
 
+// severity is how grave a fault is, by the fault's fields of these names.
+type severity struct{ warning, lately bool }
+
 // checker collects all faults of one pod, not only the first. Its rules are those of Kubernetes'
 // validation.
 type checker struct {
@@ -33,6 +36,7 @@ type checker struct {
 	pod    *v1.Pod
 	spec   *v1.PodSpec
 	faults []fault
+	counts map[severity]int // of the faults
 
 	volumesRead func() bool // whether the names of all volumes could be read; asked once, as containers have many mounts
 }
@@ -49,7 +53,7 @@ type Given struct {
 // Pod returns everything wrong with a pod that has its defaults and its identity, and a warning for
 // each field that has no effect or can only fail.
 func Pod(pod *v1.Pod, g Given) []fault {
-	c := &checker{Given: g, pod: pod, spec: &pod.Spec}
+	c := &checker{Given: g, pod: pod, spec: &pod.Spec, counts: map[severity]int{}}
 	spec := field.NewPath("spec")
 	c.volumesRead = sync.OnceValue(func() bool { return c.readEach(spec.Child("volumes"), len(c.spec.Volumes), "name") })
 	c.metadata(field.NewPath("metadata"))
@@ -100,10 +104,13 @@ func clipped(e *field.Error) {
 	e.Detail = withoutPattern(e.Detail)
 }
 
-// note adds a fault, unless its field could not be read or there are too many already.
+// note adds a fault, unless its field could not be read or there are too many of its kind already: neither
+// warnings nor what a version that runs may have hide an error.
 func (c *checker) note(f fault) {
-	if len(c.faults) < decode.MaxProblems && !c.Misread(f.Field) {
+	of := severity{f.Warning, f.Lately}
+	if c.counts[of] < decode.MaxProblems && !c.Misread(f.Field) {
 		c.faults = append(c.faults, f)
+		c.counts[of]++
 	}
 }
 
