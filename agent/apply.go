@@ -84,7 +84,7 @@ func (a *applier) keep(r *podRecord, why message.Text) {
 }
 
 func (a *applier) decideOn(ctx context.Context, r *podRecord) {
-	since := r.Lock.Since
+	was := lockRecord(&r.Lock)
 	a.observe(&r.Record)
 	w := a.world()
 	d := rollout.Decide(&r.Record, w)
@@ -103,7 +103,7 @@ func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 	a.carryOut(ctx, &r.Record, d)
 	a.trials.goOn(r, &d)
 	a.lookForLock(ctx, r, &d)
-	a.locks.unsaved = a.locks.unsaved || r.Lock.Since != since
+	a.locks.unsaved = a.locks.unsaved || lockRecord(&r.Lock) != was
 	a.pods.decided(r, d)
 }
 
