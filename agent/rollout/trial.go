@@ -377,6 +377,7 @@ func (t *Trial) Because(trouble string) *Trial {
 func (t *Trial) WithSaid() *Trial {
 	next := *t
 	next.Said = true
+	next.Changes++
 	return &next
 }
 
@@ -436,7 +437,7 @@ func accepted(p *v1.Pod, file string) *manifests.Pod {
 // Record returns the trial as it is saved; boot is the id of the present boot.
 func (t *Trial) Record(boot string) *checkpoint.Update {
 	u := &checkpoint.Update{Former: t.Former.Pod, File: t.Former.File, Bounded: !t.Former.Unbounded, Images: t.Images, Unchanged: t.Same,
-		Reason: t.Reason, Output: t.Output, Asked: t.Asked, Boot: boot, Spent: t.Watch.Spent}
+		Reason: t.Reason, Output: t.Output, Asked: t.Asked, Untold: t.Reason != "" && !t.Said, Boot: boot, Spent: t.Watch.Spent}
 	if t.Tried != nil {
 		u.Tried = t.Tried.Pod
 	}
@@ -459,7 +460,7 @@ func Recorded(u *checkpoint.Update, boot string, last *manifests.Pod) *Trial {
 	if t = t.pin(); t.Unfit {
 		return nil
 	}
-	t.Said = t.IsBack(last)
+	t.Said = t.IsBack(last) && !u.Untold
 	return t
 }
 
