@@ -74,6 +74,9 @@ func (t *Trial) Candidate(o Offer) (*manifests.Pod, *Trial) {
 		return t.again(o)
 	case t.isOf(o):
 		return t.beside(o)
+	case t.isBesideAsked(o): // what a person asked for has not come yet: what runs is what the new version follows
+		o.Given = o.Runs
+		return begin(o, t.Changes)
 	case t.Pinned != nil && t.Pinned.Digest == o.New.Digest && (t.Former.Digest != o.New.Digest || o.Unread):
 		return t.unread(o)
 	case t.Former.Digest == o.New.Digest && o.Unread && !t.isPinned(o.Given):
@@ -102,6 +105,12 @@ func (t *Trial) isOf(o Offer) bool {
 		return t.Safe
 	}
 	return o.Given == nil || t.Next != nil && t.Next.Digest == o.New.Digest
+}
+
+// isBesideAsked reports whether a version that works still runs, though a person asked for another one,
+// as that one waits, while the manifest gives a third.
+func (t *Trial) isBesideAsked(o Offer) bool {
+	return t.Asked != nil && o.Worked && t.isTried(o.Runs) && !t.isPinned(o.New) && t.Former.Digest != o.New.Digest
 }
 
 // beside returns the version that is offered while the running one is on trial, and the trial of
