@@ -267,6 +267,7 @@ func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decisi
 		Pod:       d.Run,
 		Exchanges: now.exchanges,
 		Next:      d.Prepare,
+		Starts:    d.Prepare != nil && r.IsComing(d.Run),
 		Waits:     d.Line(),
 		Pull:      pullOf(d),
 		Restarts:  d.Restarts,
@@ -386,6 +387,9 @@ func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) 
 	}
 	was := r.sent
 	u.Images = r.fetched(p)
+	if p != nil && r.task.Is(p) && r.Prepared.Ready {
+		r.Coming = rollout.VersionOf(p)
+	}
 	r.sent = u
 	a.prepare(ctx, r)
 	if r.worker == nil {

@@ -188,6 +188,9 @@ func (s *records) inherit(checkpoints []*checkpoint.Checkpoint) {
 			r.Left[c.Uid()] = c
 		}
 		r.Between = r.Between || c.IsRemoving()
+		if c.Next {
+			r.Coming = rollout.Version{UID: c.Pod.UID, Digest: c.Digest}
+		}
 		s.touch(r.Key)
 	}
 }
