@@ -84,7 +84,7 @@ func (a *applier) keep(r *podRecord, why message.Text) {
 }
 
 func (a *applier) decideOn(ctx context.Context, r *podRecord) {
-	since := r.Lock.Since
+	was := lockRecord(&r.Lock)
 	a.observe(&r.Record)
 	w := a.world()
 	d := rollout.Decide(&r.Record, w)
@@ -103,7 +103,7 @@ func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 	a.carryOut(ctx, &r.Record, d)
 	a.trials.goOn(r, &d)
 	a.lookForLock(ctx, r, &d)
-	a.locks.unsaved = a.locks.unsaved || r.Lock.Since != since
+	a.locks.unsaved = a.locks.unsaved || lockRecord(&r.Lock) != was
 	a.pods.decided(r, d)
 }
 
@@ -267,6 +267,7 @@ func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decisi
 		Pod:       d.Run,
 		Exchanges: now.exchanges,
 		Next:      d.Prepare,
+		Starts:    d.Prepare != nil && r.IsComing(d.Run),
 		Waits:     d.Line(),
 		Pull:      pullOf(d),
 		Restarts:  d.Restarts,
@@ -386,6 +387,9 @@ func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) 
 	}
 	was := r.sent
 	u.Images = r.fetched(p)
+	if p != nil && r.task.Is(p) && r.Prepared.Ready {
+		r.Coming = rollout.VersionOf(p)
+	}
 	r.sent = u
 	a.prepare(ctx, r)
 	if r.worker == nil {

@@ -269,6 +269,25 @@ func TestAnEditEndsARollbackByRequest(t *testing.T) {
 	}
 }
 
+// A request that waits, as for an image, is ended by an edit, too. What that goes back to is the version
+// that ran and worked, not the one that could not come.
+func TestAnEditOfARollbackThatWaitsGoesBackToWhatRuns(t *testing.T) {
+	live(t, func(r *rig) {
+		answers(r, "readiness")
+		_, present := r.two()
+		noErr(r.T, cri.New(r.Conn()).RemoveImage(context.Background(), "img:1"))
+		r.AddImage("img:3")
+		r.offline("")
+		r.mustGoBack("")
+		r.after(time.Minute)
+		r.want(unready("img:3"))
+		r.after(10 * time.Second)
+		r.runsImage("img:3")
+		r.after(2 * time.Minute)
+		r.isBack(present, "(img:3): it was not ready within 30s")
+	})
+}
+
 // What came back is the version that it was, also once an edit has ended the rollback.
 func TestAVersionThatCameBackIsOneVersionWhateverFollows(t *testing.T) {
 	live(t, func(r *rig) {

@@ -143,9 +143,9 @@ func (k *locks) take(found looked, now checkpoint.Moment) {
 	if r.Lock.File != found.lock.File || r.Lock.UID != found.lock.UID {
 		return // another version runs, or no change waits any more
 	}
-	was := r.Lock.Since
+	was := lockRecord(&r.Lock)
 	r.Lock = r.Lock.Seen(found.state, r.Now.IsLockAlone(), now)
-	k.unsaved = k.unsaved || r.Lock.Since != was
+	k.unsaved = k.unsaved || lockRecord(&r.Lock) != was
 	k.pods.mark(found.key)
 }
 
@@ -158,8 +158,16 @@ func (k *locks) tick() { k.unsaved = k.unsaved || k.failed }
 // restore loads what a previous agent saved.
 func (k *locks) restore(all map[string]hold.Lock) {
 	for name, l := range all {
-		k.pods.of(hold.KeyOf(name)).Lock = rollout.Lock{File: l.File, UID: l.UID, Since: l.Since}
+		k.pods.of(hold.KeyOf(name)).Lock = rollout.Lock{File: l.File, UID: l.UID, Since: l.Since, Spent: l.Spent}
 	}
+}
+
+// lockRecord returns the record of a lock on disk; zero: none is needed.
+func lockRecord(l *rollout.Lock) hold.Lock {
+	if !l.Counts() {
+		return hold.Lock{}
+	}
+	return hold.Lock{File: l.File, UID: l.UID, Since: l.Since, Spent: l.Spent}
 }
 
 // save saves since when locks delay changes, if that has changed: one write at a time. The result
@@ -171,8 +179,8 @@ func (k *locks) save(ctx context.Context, to *hold.Store) {
 	k.unsaved, k.saving = false, true
 	all := map[string]hold.Lock{}
 	for key, r := range k.pods.all {
-		if l := r.Lock; !l.Since.IsZero() {
-			all[key.String()] = hold.Lock{File: l.File, UID: l.UID, Since: l.Since}
+		if r.Lock.Counts() {
+			all[key.String()] = lockRecord(&r.Lock)
 		}
 	}
 	k.running.Go(func() {

@@ -67,6 +67,26 @@ func TestALockThatStaysHasItsTimeAfterAHold(t *testing.T) {
 	})
 }
 
+// So does one that kept it away before the hold: the time of the hold is none of its own, over a restart either.
+func TestALockHasTheRestOfItsTimeAfterAHold(t *testing.T) {
+	briefly(t, func(*config.Config) {}, func(r *rig) {
+		r.want(lockable("img:1"))
+		r.after(time.Second)
+		noErr(t, os.WriteFile(filepath.Join(r.lockDir(), "lock"), nil, 0o600))
+		r.want(lockable("img:2"))
+		r.after(2 * time.Minute)
+		r.holds("web", "", "20m")
+		r.after(10 * time.Minute)
+		r.kill()
+		r.start()
+		r.want(lockable("img:2"))
+		r.after(12 * time.Minute)
+		r.updateWaits("locked by its workload: /data/run/lock, at most until ")
+		r.after(2 * time.Minute)
+		r.replaced("img:2")
+	})
+}
+
 // locksTwice locks the pod for a minute after an update was offered that something else keeps away,
 // and again shortly before that ends.
 func (r *rig) locksTwice(next string, update, near func()) {

@@ -42,6 +42,8 @@ type podRecord struct {
 	needs   objects.Needs // the needs of its versions, as last counted
 	touched bool          // the needs must be counted again
 
+	back *rollout.Trial // the rollback of which is to be told once its record is written; nil: none
+
 	unsaved bool // its trial differs from the one on disk
 	saving  bool // its record is being written
 
@@ -186,6 +188,9 @@ func (s *records) inherit(checkpoints []*checkpoint.Checkpoint) {
 			r.Left[c.Uid()] = c
 		}
 		r.Between = r.Between || c.IsRemoving()
+		if c.Next {
+			r.Coming = rollout.Version{UID: c.Pod.UID, Digest: c.Digest}
+		}
 		s.touch(r.Key)
 	}
 }

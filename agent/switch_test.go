@@ -77,6 +77,34 @@ func TestAVersionThatWasNeverMadeDoesNotStartBeforeItGivesWay(t *testing.T) {
 	})
 }
 
+// A version whose former one still stops starts once that has gone, though another edit came meanwhile
+// and waits for its image: else nothing would run until that is there.
+func TestAVersionThatTakesThePlaceOfAnotherStartsThoughTheNextOneWaits(t *testing.T) {
+	for _, isKilled := range []bool{false, true} {
+		live(t, func(r *rig) {
+			r.Program("img:1", critest.Runs().IgnoresTerm())
+			r.want(manifest("web", "img:1"))
+			r.after(time.Minute)
+			r.want(other("img:2"))
+			r.after(5 * time.Second)
+			r.offline("img:9")
+			if isKilled {
+				r.kill()
+				r.start()
+			}
+			r.want(manifest("web", "img:9"))
+			r.after(time.Minute)
+			r.runsImage("img:2")
+			if words := r.words("default/web-n"); !strings.Contains(words, "update waits: image img:9 cannot be pulled") {
+				r.Errorf("it says %q", words)
+			}
+			r.online("img:9")
+			r.after(10 * time.Minute)
+			r.replaced("img:9")
+		})
+	}
+}
+
 func TestAnUpdateWaitsForAPathOfTheMachineBesideTheVersionThatRuns(t *testing.T) {
 	live(t, func(r *rig) {
 		path := filepath.Join(r.dir, "data")

@@ -533,7 +533,7 @@ func (l *syncLoop) handleState(now worker.State) {
 	if r.sent.Halted.Reason == "" {
 		isBack := l.trials.saw(r, &now)
 		if isBack {
-			l.tellRolledBack(r)
+			l.cameBack(r)
 		}
 		l.history.saw(r)
 	}
@@ -894,20 +894,34 @@ func (l *syncLoop) handleSavedTrials(all []*filing) {
 	l.trials.wereSaved(all)
 	for _, f := range all {
 		l.trials.answer(f)
+		if f.record.back != nil && (f.Err != nil || !f.record.unsaved) {
+			l.tellRolledBack(f.record)
+		}
 	}
 }
 
-// tellRolledBack records the event that a former version is back, once it runs.
+// cameBack is for a former version that is back. That is told once it is on disk that it is, so that
+// the next agent, too, knows whether it was told. It does not wait for a disk that hangs.
+func (l *syncLoop) cameBack(r *podRecord) {
+	r.back = r.Trial
+	if l.filings.saving {
+		l.tellRolledBack(r)
+	}
+}
+
+// tellRolledBack records the event that a former version is back.
 func (l *syncLoop) tellRolledBack(r *podRecord) {
-	text, kind := r.Trial.Event(events.MessageLimit), v1.EventTypeWarning
-	if r.Trial.Asked != nil {
+	t := r.back
+	r.back = nil
+	text, kind := t.Event(events.MessageLimit), v1.EventTypeWarning
+	if t.Asked != nil {
 		kind = v1.EventTypeNormal
 		l.shared.Log.Info("update rolled back by request", "pod", r.Key.String(), "reason", text)
 	} else {
 		l.shared.Log.Warn("update rolled back", "pod", r.Key.String(), "reason", text)
 		l.shared.Metrics.RolledBack()
 	}
-	l.shared.Events.Record(events.About(r.Trial.Tried.Pod), kind, update.ReasonRolledBack, message.Private(text))
+	l.shared.Events.Record(events.About(t.Tried.Pod), kind, update.ReasonRolledBack, message.Private(text))
 	l.tells.stale = true
 	l.pods.mark(r.Key) // its status contains this, too
 }

@@ -92,6 +92,29 @@ func (r *rig) rollsBackThough(bad, method string, dies *critest.Fault) {
 	}
 }
 
+// An agent that dies once the former version is accepted, and before it runs, leaves it to the next one
+// to say that it is back.
+func TestAKilledAgentsRollbackIsSaidByTheNextOne(t *testing.T) {
+	for _, dies := range []*critest.Fault{critest.On("RunPodSandbox").Nth(2), critest.On("StartContainer").Nth(2)} {
+		live(t, func(r *rig) {
+			r.rollsBackThough(elsewhere(unready("img:2")), "the update", dies.Before(func() { r.life.cutOff() }))
+			if texts := r.rollbacks(); len(texts) != 1 || !strings.Contains(texts[0], "(img:2): it was not ready within 30s") {
+				r.Errorf("events %q", texts)
+			}
+			if n := r.samples()["monopod_rollbacks_total"]; n != 1 {
+				r.Errorf("%v rollbacks are counted", n)
+			}
+			r.kill()
+			r.start()
+			r.want(elsewhere(unready("img:2")))
+			r.after(time.Minute)
+			if n := strings.Count(r.log.String(), `msg="update rolled back"`); n != 1 {
+				r.Errorf("said %d times", n)
+			}
+		})
+	}
+}
+
 // The time that is left counts from when the next agent sees the version.
 func TestAKilledAgentsWatchGoesOn(t *testing.T) {
 	live(t, func(r *rig) {

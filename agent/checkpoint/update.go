@@ -43,9 +43,12 @@ type Update struct {
 	Output string `json:"output,omitempty"`
 	// Asked is set if a person requested the rollback. An older agent omits it when it writes the
 	// record, and treats the update as one that did not work: Reason has the request.
-	Asked *Asked        `json:"asked,omitempty"`
-	Boot  string        `json:"boot,omitempty"`  // the boot in which Tried was watched
-	Spent time.Duration `json:"spent,omitempty"` // the time for which it was observed not ready in that boot, ns
+	Asked *Asked `json:"asked,omitempty"`
+	// Untold is set if Tried gives way and the event that Former is back was not recorded yet. An
+	// older agent omits it, and records the event only if Former is not accepted yet when it starts.
+	Untold bool          `json:"untold,omitempty"`
+	Boot   string        `json:"boot,omitempty"`  // the boot in which Tried was watched
+	Spent  time.Duration `json:"spent,omitempty"` // the time for which it was observed not ready in that boot, ns
 }
 
 // Asked is a person's request for a former version.

@@ -35,13 +35,14 @@ type State struct {
 	Locks   map[string]Lock `json:"locks,omitempty"`
 }
 
-// Lock is a file with which the workload of a pod keeps its changes away, and since when: each
-// agent continues the count. An agent that does not know it counts from its own start, and drops
+// Lock is a file with which the workload of a pod keeps its changes away, and for how long it has:
+// each agent continues the count. An agent that does not know it counts from its own start, and drops
 // the record when it writes the next one.
 type Lock struct {
 	UID   types.UID         `json:"uid"` // of the instance
 	File  string            `json:"file"`
-	Since checkpoint.Moment `json:"since"`
+	Since checkpoint.Moment `json:"since"`           // zero: its time does not count now
+	Spent time.Duration     `json:"spent,omitempty"` // the time that counted before
 }
 
 // Stop is a pod that runs nothing, whatever its manifest says.

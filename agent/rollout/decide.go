@@ -387,8 +387,9 @@ func causeOf(why *admission.Rejection) Cause {
 
 // keepsFormer reports whether the former version of a pod runs until the offered one can. It does
 // not if it has ended, if none of its containers was ever created, or if the offered version
-// requests that the former one stops first. What the worker reported before it had a next version
-// may be outdated.
+// requests that the former one stops first. One that has just taken the place of another one starts
+// all the same, until the offered one is prepared. What the worker reported before it had a next
+// version may be outdated.
 func (r *Record) keepsFormer(w *World) bool {
 	former := r.Running()
 	switch {
@@ -401,7 +402,8 @@ func (r *Record) keepsFormer(w *World) bool {
 	case !r.Works:
 		return r.Left != nil
 	}
-	return manifests.Same(r.Now.Run, former) && (r.Now.Prepare == nil || !r.Seen.Unmade)
+	isMade := r.Now.Prepare == nil || !r.Seen.Unmade
+	return manifests.Same(r.Now.Run, former) && (isMade || r.IsComing(former) && !r.IsPrepared())
 }
 
 // mayStart returns why a version may not start; nil: it may. No pod starts while the machine shuts

@@ -65,6 +65,7 @@ func prepared(r *Record) {
 func seenLast(r *Record)  { r.Now.Final, r.Prepared.Final = true, true }
 func preparing(r *Record) { r.Now.Prepare = r.Offered }
 func unmade(r *Record)    { r.Seen.Unmade = true }
+func coming(r *Record)    { r.Coming = VersionOf(r.Accepted) }
 func ended(r *Record)     { r.Over = true }
 func fresh(r *Record) {
 	r.Accepted, r.Works, r.Now, r.Seen, r.Started = nil, false, Decision{}, Seen{}, Version{}
@@ -221,6 +222,8 @@ func TestDecide(t *testing.T) {
 		{"stop first: the former one goes at once", edited(v2nd), worldOf(stopFirst), "run two, take its room"},
 		{"stop first waits for the gate all the same", edited(v2nd, held), worldOf(stopFirst), "run one, prepare two; waits by Hold; waits by Preparing"},
 		{"a version of which nothing was made is given up for the next", edited(v2nd, preparing, unmade), worldOf(), "run two, take its room"},
+		{"but starts until that is prepared, if it has taken the place of another one", edited(v2nd, preparing, unmade, coming), worldOf(), "run one, prepare two; waits by Preparing"},
+		{"and is given up then", edited(v2nd, prepared, unmade, coming), worldOf(heldNode), "run two, take its room"},
 		{"and that is believed only of what was asked", edited(v2nd, unmade), worldOf(), "run one, prepare two; waits by Preparing"},
 		{"a pod that has ended starts its next version", edited(v2nd, ended, held), worldOf(), "run two, take its room"},
 		{"after a restart of the agent the former one is kept, too", edited(v2nd, restarted), worldOf(), "run one, prepare two; waits by Preparing"},

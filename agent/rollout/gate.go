@@ -37,7 +37,8 @@ type Lock struct {
 	File  string // its path in the container; "": that version has no such file
 	UID   types.UID
 	State Locked
-	Since checkpoint.Moment // since when it delays a change that nothing else delays; zero: it did not yet. Saved
+	Since checkpoint.Moment // since when it delays a change that nothing else delays; zero: it does not, or something else does, too. Saved
+	Spent time.Duration     // for how long it did so before. Saved
 }
 
 // LockOf returns the lock of a version. was is the known lock of its name.
@@ -55,6 +56,9 @@ func LockOf(p *v1.Pod, was Lock) Lock {
 	return Lock{File: file, UID: p.UID}
 }
 
+// Counts reports whether it has delayed a change that nothing else delayed.
+func (l Lock) Counts() bool { return !l.Since.IsZero() || l.Spent > 0 }
+
 // Seen returns the lock after a check. isAlone: nothing else delays the change, so its time counts. A
 // lock that was free while something else did has delayed nothing.
 func (l Lock) Seen(state Locked, isAlone bool, now checkpoint.Moment) Lock {
@@ -62,19 +66,24 @@ func (l Lock) Seen(state Locked, isAlone bool, now checkpoint.Moment) Lock {
 	switch isLocked := state == Unknown || state == Held; {
 	case isLocked && isAlone && l.Since.IsZero():
 		l.Since = now
+	case isLocked && !isAlone && !l.Since.IsZero():
+		l.Since, l.Spent = checkpoint.Moment{}, l.spent(now)
 	case !isLocked && !isAlone:
-		l.Since = checkpoint.Moment{}
+		l.Since, l.Spent = checkpoint.Moment{}, 0
 	}
 	return l
 }
 
-// left returns how much longer the lock may delay a change.
-func (l Lock) left(w *World) time.Duration {
+// spent returns for how long it has delayed a change that nothing else delayed.
+func (l Lock) spent(now checkpoint.Moment) time.Duration {
 	if l.Since.IsZero() {
-		return w.Rules.LockMax
+		return l.Spent
 	}
-	return w.Rules.LockMax - l.Since.Since(w.Now)
+	return l.Spent + l.Since.Since(now)
 }
+
+// left returns how much longer the lock may delay a change.
+func (l Lock) left(w *World) time.Duration { return w.Rules.LockMax - l.spent(w.Now) }
 
 // gate is the answer of the gate, the one check before every stop for a change.
 type gate struct {

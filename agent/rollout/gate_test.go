@@ -198,11 +198,14 @@ func TestALockCountsFromWhenItFirstKeptAChangeAway(t *testing.T) {
 	if l.Since != ago(time.Minute) || LockOf(pod.Pod, l) != l {
 		t.Errorf("%+v", l)
 	}
-	if l = l.Seen(Held, false, noon); l.Since != ago(time.Minute) {
-		t.Error("one that stays has its whole time again after a hold")
+	if l = l.Seen(Held, false, ago(50*time.Second)).Seen(Held, false, noon); l.spent(noon) != 10*time.Second || !l.Counts() {
+		t.Errorf("%s of one that stays count during a hold, want 10s", l.spent(noon))
 	}
-	if after := l.Seen(Free, false, noon).Seen(Held, true, noon); after.Since != noon {
-		t.Errorf("one that was free during a hold counts from %+v", after.Since)
+	if after := l.Seen(Held, true, ago(5*time.Second)); after.spent(noon) != 15*time.Second {
+		t.Errorf("%s of one that stays count after a hold, want 15s", after.spent(noon))
+	}
+	if after := l.Seen(Free, false, noon).Seen(Held, true, noon); after.Since != noon || after.spent(noon) != 0 {
+		t.Errorf("one that was free during a hold counts from %+v, with %s", after.Since, after.Spent)
 	}
 	if other := LockOf(version("two").Pod, l); other != (Lock{}) {
 		t.Errorf("a version without a lock has %+v", other)

@@ -30,7 +30,8 @@ type Record struct {
 	Trial    *Trial         // of the offered version, or of its failed successor; nil: none
 	Proof    Proof          // whether the running version works
 
-	Between bool // its former version was stopped for its next one, which has not started yet
+	Coming  Version // the version that takes, or took, the place of one that ran, once it had all that it needs; zero: none
+	Between bool    // its former version was stopped for its next one, which has not started yet
 
 	Stop  *Stop                             // the owner stopped the pod; nil: not stopped
 	Hold  *hold.Hold                        // the owner forbids changes; nil: no hold
@@ -86,6 +87,10 @@ func (r *Record) IsHalted() bool { return r.Stop != nil && !r.Stop.Starts }
 func (r *Record) IsPrepared() bool {
 	return r.Works && r.Prepared.Ready && r.Prepared.Is(r.Offered) && manifests.Same(r.Now.Prepare, r.Offered)
 }
+
+// IsComing reports whether a version takes, or took, the place of one that ran, once it had all that it
+// needs: it is to start even if nothing of it was made yet and another one is offered.
+func (r *Record) IsComing(p *manifests.Pod) bool { return p != nil && r.Coming == VersionOf(p) }
 
 // HasAnything reports whether anything of the name must be remembered.
 func (r *Record) HasAnything() bool {

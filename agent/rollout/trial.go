@@ -74,6 +74,9 @@ func (t *Trial) Candidate(o Offer) (*manifests.Pod, *Trial) {
 		return t.again(o)
 	case t.isOf(o):
 		return t.beside(o)
+	case t.isBesideAsked(o): // what a person asked for has not come yet: what runs is what the new version follows
+		o.Given = o.Runs
+		return begin(o, t.Changes)
 	case t.Pinned != nil && t.Pinned.Digest == o.New.Digest && (t.Former.Digest != o.New.Digest || o.Unread):
 		return t.unread(o)
 	case t.Former.Digest == o.New.Digest && o.Unread && !t.isPinned(o.Given):
@@ -102,6 +105,12 @@ func (t *Trial) isOf(o Offer) bool {
 		return t.Safe
 	}
 	return o.Given == nil || t.Next != nil && t.Next.Digest == o.New.Digest
+}
+
+// isBesideAsked reports whether a version that works still runs, though a person asked for another one,
+// as that one waits, while the manifest gives a third.
+func (t *Trial) isBesideAsked(o Offer) bool {
+	return t.Asked != nil && o.Worked && t.isTried(o.Runs) && !t.isPinned(o.New) && t.Former.Digest != o.New.Digest
 }
 
 // beside returns the version that is offered while the running one is on trial, and the trial of
@@ -377,6 +386,7 @@ func (t *Trial) Because(trouble string) *Trial {
 func (t *Trial) WithSaid() *Trial {
 	next := *t
 	next.Said = true
+	next.Changes++
 	return &next
 }
 
@@ -436,7 +446,7 @@ func accepted(p *v1.Pod, file string) *manifests.Pod {
 // Record returns the trial as it is saved; boot is the id of the present boot.
 func (t *Trial) Record(boot string) *checkpoint.Update {
 	u := &checkpoint.Update{Former: t.Former.Pod, File: t.Former.File, Bounded: !t.Former.Unbounded, Images: t.Images, Unchanged: t.Same,
-		Reason: t.Reason, Output: t.Output, Asked: t.Asked, Boot: boot, Spent: t.Watch.Spent}
+		Reason: t.Reason, Output: t.Output, Asked: t.Asked, Untold: t.Reason != "" && !t.Said, Boot: boot, Spent: t.Watch.Spent}
 	if t.Tried != nil {
 		u.Tried = t.Tried.Pod
 	}
@@ -459,7 +469,7 @@ func Recorded(u *checkpoint.Update, boot string, last *manifests.Pod) *Trial {
 	if t = t.pin(); t.Unfit {
 		return nil
 	}
-	t.Said = t.IsBack(last)
+	t.Said = t.IsBack(last) && !u.Untold
 	return t
 }
 

@@ -486,7 +486,12 @@ func TestTheFormerVersionIsSaidToBeBackOnceItRuns(t *testing.T) {
 	if told := s.trial.Told(p); !strings.HasSuffix(told, "; the former version comes back") || !s.trial.Reserves() {
 		t.Errorf("%q", told)
 	}
+	s.restarts("a boot", p)
+	if s.trial.Said {
+		t.Error("the next agent does not say it, though nothing was said yet")
+	}
 	s.trial = s.trial.WithSaid()
+	s.saves()
 	if told := s.trial.Told(p); !strings.HasSuffix(told, "; the former version is back until the manifest changes") || s.trial.Reserves() {
 		t.Errorf("%q", told)
 	}

@@ -89,6 +89,7 @@ type Update struct {
 	Exchanges  bool             // Pod is nil only because other pods wait for what it has, as it does for what they have
 	Images     *podimages.Ready // what was fetched for Pod while another version ran; nil: nothing
 	Next       *manifests.Pod   // is prepared while Pod runs; nil: none
+	Starts     bool             // Pod starts even if nothing of it was made before Next came
 	Waits      string           // what the next version, or the removal of Pod, waits for; "": nothing
 	Pull       status.Pull      // the image of that which is pulled again; zero: none
 	Told       string           // any other note on Pod; "": none
@@ -103,7 +104,7 @@ type Update struct {
 
 // Says reports whether two updates are equal but for the generation.
 func (u *Update) Says(o *Update) bool {
-	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.IsBack == o.IsBack && u.Waits == o.Waits && u.Pull == o.Pull && u.Restarts == o.Restarts && u.Restart == o.Restart &&
+	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Starts == o.Starts && u.IsBack == o.IsBack && u.Waits == o.Waits && u.Pull == o.Pull && u.Restarts == o.Restarts && u.Restart == o.Restart &&
 		u.Told == o.Told && u.Kept == o.Kept && u.Halted == o.Halted && u.Exchanges == o.Exchanges
 }
 

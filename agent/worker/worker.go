@@ -218,7 +218,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 	w.pod.events.RecordBackOffs(&s, &p)
 	w.recordNetwork(&s, &p)
 	w.report.state(ctx, &s)
-	if u.Next != nil && w.report.sent.Unmade {
+	if u.Next != nil && !u.Starts && w.report.sent.Unmade {
 		return look{} // the sync loop gives it up for the next version, which interrupts this
 	}
 	if p.Gone {
