@@ -7,15 +7,15 @@ import (
 	"monopod/agent/message"
 )
 
-// notServed returns what reports why an address is not served, which not says, under the key of that
-// problem; with nil it reports that the address is served again.
-func (a *Agent) notServed(key, not string, served message.Text) func(error) {
+// notServed returns what reports that an address is not served, in the words of trouble, and why, under the
+// key of that problem; with nil it reports that the address is served again.
+func (a *Agent) notServed(key, trouble string, served message.Text) func(error) {
 	return func(err error) {
 		if err == nil {
 			a.store.SetProblem(key, "")
 			a.events.Record(events.NodeRef(a.cfg.NodeName), v1.EventTypeNormal, "Listening", served)
 		} else {
-			a.store.SetProblem(key, not+", and is tried again: "+err.Error())
+			a.store.SetProblem(key, trouble+", and is tried again: "+err.Error())
 			a.recordTrouble("FailedListen", err.Error())
 		}
 		a.node.Wake()

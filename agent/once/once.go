@@ -49,7 +49,7 @@ type Config struct {
 	Pipeline  Pipeline      // the CI service that reads Err
 	Load      []string      // archives of images that the runtime gets first
 	Reports   []Report
-	Problems  []string    // why the manifests are refused, a line each; not about a run that begins
+	Problems  []string    // why the manifests are refused, a line each; none of a run that starts pods
 	Artifacts []*Artifact // copied out when the work is done
 
 	Signals <-chan os.Signal
